@@ -1,0 +1,110 @@
+"""Every error of `grammars`: what was expected, what came, where, and what to do.
+
+All of them derive from :class:`GrammarError`, which is a :class:`ValueError`: the caller gave something that
+cannot be done as given. A fault of our own is never one of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+__all__ = [
+    "GrammarError",
+    "LimitExceeded",
+    "Problem",
+    "RegexError",
+    "SchemaError",
+    "TokenRefused",
+    "UnsatisfiableGrammar",
+    "UnsupportedSchema",
+    "VocabularyError",
+]
+
+
+class GrammarError(ValueError):
+    """Base of all errors of this package."""
+
+
+class LimitExceeded(GrammarError):
+    """A ceiling of :class:`grammars.Limits` was reached.
+
+    ``limit`` is the name of the field of ``Limits``, ``value`` its value.
+    """
+
+    def __init__(self, limit: str, value: int, what: str) -> None:
+        self.limit = limit
+        self.value = value
+        super().__init__(f"{what}: more than {limit}={value:,}; simplify the grammar, or pass a higher Limits({limit}=...)")
+
+
+class VocabularyError(GrammarError):
+    """The tokenizer or list of tokens cannot be used as a vocabulary."""
+
+
+class UnsatisfiableGrammar(GrammarError):
+    """No text at all is in the language."""
+
+
+class TokenRefused(GrammarError):
+    """A token was consumed that the grammar does not allow here; the matcher is unchanged."""
+
+    def __init__(self, token_id: int, reason: str) -> None:
+        self.token_id = token_id
+        super().__init__(f"token {token_id} refused: {reason}")
+
+
+def excerpt(text: str, position: int, *, width: int = 72) -> str:
+    """The line of ``text`` around ``position`` (an index into it) with a caret below, at most ``width`` wide.
+
+    >>> print(excerpt("a(b", 1))
+    a(b
+     ^
+    """
+    start = text.rfind("\n", 0, position) + 1
+    end = text.find("\n", position)
+    line = text[start:] if end < 0 else text[start:end]
+    column = position - start
+    if len(line) > width:
+        left = max(0, min(column - width // 2, len(line) - width))
+        cut_left, cut_right = left > 0, left + width < len(line)
+        line = ("…" if cut_left else "") + line[left : left + width] + ("…" if cut_right else "")
+        column -= left - cut_left
+    return f"{line}\n{' ' * column}^"
+
+
+class RegexError(GrammarError):
+    """The regular expression is malformed or uses what is not supported; ``position`` is an index into ``pattern``."""
+
+    def __init__(self, message: str, pattern: str, position: int) -> None:
+        self.pattern = pattern
+        self.position = position
+        super().__init__(f"{message} at position {position}\n{excerpt(pattern, position)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong with a schema: where (a JSON pointer), which keyword, and why."""
+
+    pointer: str
+    keyword: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.pointer or '#'}: {self.keyword}: {self.reason}"
+
+
+class SchemaError(GrammarError):
+    """The schema is not a valid JSON Schema. ``problems`` lists every fault found."""
+
+    headline = "not a valid JSON Schema"
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__(self.headline + "".join(f"\n  {problem}" for problem in self.problems))
+
+
+class UnsupportedSchema(SchemaError):
+    """The schema asserts what cannot be enforced. ``problems`` lists *all* such keywords, not just the first."""
+
+    headline = "the schema uses what is not supported"

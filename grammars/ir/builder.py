@@ -1,0 +1,272 @@
+"""How front ends write the intermediate form: constructors that simplify as they build.
+
+>>> builder = Builder()
+>>> digit = builder.charset(((48, 57),))
+>>> value = builder.declare_rule("value")
+>>> nested = builder.sequence(builder.literal(b"("), builder.call(value), builder.literal(b")"))
+>>> builder.define_rule(value, builder.alternation(builder.repeat(digit, 1), nested))
+>>> ir = builder.finish(builder.call(value))
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable
+
+import numpy as np
+
+from ..errors import LimitExceeded
+from ..limits import DEFAULT_LIMITS, Limits
+from .charset import JSON_TEXT, Charset, contains
+from .nodes import IR, UNBOUNDED, Kind, NodeId, RuleId
+from .utf8 import Fragment, utf8_fragment
+
+__all__ = ["Builder"]
+
+_NEVER, _EPSILON, _LITERAL, _FRAGMENT = int(Kind.NEVER), int(Kind.EPSILON), int(Kind.LITERAL), int(Kind.FRAGMENT)
+_SEQUENCE, _ALTERNATION, _REPEAT = int(Kind.SEQUENCE), int(Kind.ALTERNATION), int(Kind.REPEAT)
+_CALL, _LITERALS = int(Kind.CALL), int(Kind.LITERALS)
+
+
+class Builder:
+    """Collects nodes and rules; :meth:`finish` freezes them. Equal nodes get equal ids.
+
+    The constructors apply the laws that never cost anything: sequences and alternations are flattened, ``epsilon``
+    and ``never`` absorbed, doubled alternatives dropped, literals joined.
+    """
+
+    def __init__(self, *, limits: Limits = DEFAULT_LIMITS) -> None:
+        self.limits = limits
+        self._nodes = array("i", (_NEVER, 0, 0, 0, _EPSILON, 0, 0, 0))
+        self._children = array("i")
+        self._data = bytearray()
+        self._fragments: list[Fragment] = []
+        self._rules = array("i")
+        self._rule_names: list[str] = []
+        self._known: dict[tuple[object, ...], NodeId] = {}
+        self._literal_of: dict[NodeId, bytes] = {}
+        self._parts_of: dict[NodeId, tuple[NodeId, ...]] = {}  # children of SEQUENCE, ALTERNATION and LITERALS nodes
+
+    def copy(self) -> Builder:
+        """An independent builder that starts with all of this one's nodes and rules (ids stay valid)."""
+        other = Builder.__new__(Builder)
+        other.limits = self.limits
+        other._nodes = self._nodes[:]
+        other._children = self._children[:]
+        other._data = self._data[:]
+        other._fragments = self._fragments.copy()
+        other._rules = self._rules[:]
+        other._rule_names = self._rule_names.copy()
+        other._known = self._known.copy()
+        other._literal_of = self._literal_of.copy()
+        other._parts_of = self._parts_of.copy()
+        return other
+
+    # -- leaves -------------------------------------------------------------------------------------------------
+
+    @property
+    def never(self) -> NodeId:
+        """Matches nothing."""
+        return NodeId(0)
+
+    @property
+    def epsilon(self) -> NodeId:
+        """Matches the empty text."""
+        return NodeId(1)
+
+    def literal(self, text: bytes | str) -> NodeId:
+        """Exactly these bytes (a ``str`` as UTF-8)."""
+        data = text.encode() if isinstance(text, str) else text
+        if not data:
+            return self.epsilon
+        key = (_LITERAL, data)
+        node = self._known.get(key)
+        if node is None:
+            node = self._add(key, _LITERAL, len(self._data), len(data), 0)
+            self._data += data
+            self._literal_of[node] = data
+        return node
+
+    def literals(self, texts: Iterable[bytes]) -> NodeId:
+        """Any one of these texts; thousands are fine (they become a trie)."""
+        distinct = sorted(set(texts))
+        if len(distinct) > 1 and not distinct[0]:
+            return self.alternation(self.epsilon, self.literals(distinct[1:]))
+        nodes = tuple(self.literal(text) for text in distinct)
+        if not nodes:
+            return self.never
+        if len(nodes) == 1:
+            return nodes[0]
+        return self._add_list(_LITERALS, nodes)
+
+    def charset(self, ranges: Charset) -> NodeId:
+        """One character of the set, as UTF-8 (``ranges`` as :func:`grammars.ir.charset.from_ranges` makes them)."""
+        if not ranges:
+            return self.never
+        if len(ranges) == 1 and ranges[0][0] == ranges[0][1]:
+            return self.literal(chr(ranges[0][0]))
+        key = (_FRAGMENT, ranges)
+        node = self._known.get(key)
+        if node is None:
+            covers_text = len(ranges) < 64 and contains(ranges, JSON_TEXT)
+            node = self._add(key, _FRAGMENT, len(self._fragments), int(covers_text), 0)
+            self._fragments.append(utf8_fragment(ranges))
+        return node
+
+    def byte_range(self, low: int, high: int) -> NodeId:
+        """One byte from ``low`` to ``high``, whatever it means as text."""
+        return self.fragment((2, ((0, low, high, 1),)))
+
+    def fragment(self, fragment: Fragment) -> NodeId:
+        """A finite automaton over bytes, spliced in as it is (see :data:`grammars.ir.utf8.Fragment`)."""
+        key = (_FRAGMENT, fragment)
+        node = self._known.get(key)
+        if node is None:
+            node = self._add(key, _FRAGMENT, len(self._fragments), 0, 0)
+            self._fragments.append(fragment)
+        return node
+
+    # -- combinations -------------------------------------------------------------------------------------------
+
+    def sequence(self, *nodes: NodeId) -> NodeId:
+        """One after the other."""
+        parts: list[NodeId] = []
+        for node in nodes:
+            if node == 0:
+                return node
+            if node == 1:
+                continue
+            inner = self._parts_of.get(node)
+            if inner is not None and self._nodes[4 * node] == _SEQUENCE:
+                for part in inner:
+                    self._append_joined(parts, part)
+            else:
+                self._append_joined(parts, node)
+        if not parts:
+            return self.epsilon
+        if len(parts) == 1:
+            return parts[0]
+        return self._add_list(_SEQUENCE, tuple(parts))
+
+    def _append_joined(self, parts: list[NodeId], node: NodeId) -> None:
+        data = self._literal_of.get(node)
+        if data is not None and parts:
+            before = self._literal_of.get(parts[-1])
+            if before is not None:
+                parts[-1] = self.literal(before + data)
+                return
+        parts.append(node)
+
+    def alternation(self, *nodes: NodeId) -> NodeId:
+        """Any one of them."""
+        parts: dict[NodeId, None] = {}
+        for node in nodes:
+            if node == 0:
+                continue
+            inner = self._parts_of.get(node)
+            if inner is not None and self._nodes[4 * node] != _SEQUENCE:
+                parts.update(dict.fromkeys(inner))
+            else:
+                parts[node] = None
+        if not parts:
+            return self.never
+        if len(parts) == 1:
+            return next(iter(parts))
+        if all(part in self._literal_of for part in parts):
+            return self.literals(self._literal_of[part] for part in parts)
+        return self._add_list(_ALTERNATION, tuple(parts))
+
+    def optional(self, node: NodeId) -> NodeId:
+        """The node or nothing."""
+        return self.alternation(self.epsilon, node)
+
+    def repeat(self, node: NodeId, minimum: int, maximum: int | None = None) -> NodeId:
+        """The node ``minimum`` to ``maximum`` times, ``None``: without end."""
+        if minimum < 0 or (maximum is not None and maximum < minimum):
+            raise ValueError(f"repeat: expected 0 <= minimum <= maximum, got {minimum} and {maximum}")
+        for bound in (minimum, maximum or 0):
+            if bound > self.limits.max_repeat:
+                raise LimitExceeded("max_repeat", self.limits.max_repeat, f"a repeat of {bound:,}")
+        if maximum == 0 or node == 1:
+            return self.epsilon
+        if node == 0:
+            return self.epsilon if minimum == 0 else node
+        if minimum == maximum == 1:
+            return node
+        if minimum == 0 and maximum == 1:
+            return self.optional(node)
+        return self._leaf(_REPEAT, node, minimum, UNBOUNDED if maximum is None else maximum)
+
+    # -- rules --------------------------------------------------------------------------------------------------
+
+    def declare_rule(self, name: str) -> RuleId:
+        """A rule to be defined later, so that it can call itself. The name is for people; it need not be unique."""
+        rule = RuleId(len(self._rules))
+        self._rules.append(-1)
+        self._rule_names.append(name)
+        return rule
+
+    def define_rule(self, rule: RuleId, body: NodeId) -> None:
+        """Give a declared rule its body, once."""
+        if self._rules[rule] >= 0:
+            raise ValueError(f"rule {self._rule_names[rule]!r} is already defined")
+        self._rules[rule] = body
+
+    def call(self, rule: RuleId) -> NodeId:
+        """What the rule matches."""
+        return self._leaf(_CALL, rule, 0, 0)
+
+    def rule(self, name: str, body: NodeId) -> NodeId:
+        """Declare, define and call at once."""
+        rule = self.declare_rule(name)
+        self.define_rule(rule, body)
+        return self.call(rule)
+
+    # -- the end ------------------------------------------------------------------------------------------------
+
+    def finish(self, start: NodeId) -> IR:
+        """Freeze what was built; ``start`` is what a whole text must match."""
+        for rule, body in enumerate(self._rules):
+            if body < 0:
+                raise ValueError(f"rule {self._rule_names[rule]!r} is declared but not defined")
+        offsets, states, edges = [0], array("i"), array("i")
+        for count, piece in self._fragments:
+            states.append(count)
+            for edge in piece:
+                edges.extend(edge)
+            offsets.append(len(edges) // 4)
+        return IR(
+            nodes=np.array(self._nodes, np.int32).reshape(-1, 4),
+            children=np.array(self._children, np.int32),
+            data=np.frombuffer(bytes(self._data), np.uint8),
+            fragments=np.array(offsets, np.int32),
+            fragment_states=np.array(states, np.int32),
+            fragment_edges=np.array(edges, np.int32).reshape(-1, 4),
+            rules=np.array(self._rules, np.int32),
+            rule_names=tuple(self._rule_names),
+            start=start,
+        )
+
+    # -- inside -------------------------------------------------------------------------------------------------
+
+    def _leaf(self, kind: int, a: int, b: int, c: int) -> NodeId:
+        key = (kind, a, b, c)
+        node = self._known.get(key)
+        return self._add(key, kind, a, b, c) if node is None else node
+
+    def _add_list(self, kind: int, parts: tuple[NodeId, ...]) -> NodeId:
+        key = (kind, parts)
+        node = self._known.get(key)
+        if node is None:
+            node = self._add(key, kind, len(self._children), len(parts), 0)
+            self._children.extend(parts)
+            self._parts_of[node] = parts
+        return node
+
+    def _add(self, key: tuple[object, ...], kind: int, a: int, b: int, c: int) -> NodeId:
+        node = NodeId(len(self._nodes) // 4)
+        if node >= self.limits.max_nodes:
+            raise LimitExceeded("max_nodes", self.limits.max_nodes, "the grammar")
+        self._nodes.extend((kind, a, b, c))
+        self._known[key] = node
+        return node

@@ -1,0 +1,37 @@
+"""Every ceiling in one place: what hostile or careless input may cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["DEFAULT_LIMITS", "Limits"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Ceilings of compiling and running a grammar; reaching one raises :class:`~grammars.errors.LimitExceeded`.
+
+    The defaults suit a server that takes schemas from strangers.
+    """
+
+    max_source_length: int = 4_000_000
+    """Characters of a regular expression, grammar or schema text."""
+    max_nesting: int = 512
+    """Depth of groups in a regular expression, or of nested schemas."""
+    max_repeat: int = 100_000
+    """Upper bound of one counted repeat, as in ``a{1,100000}`` or ``maxLength``."""
+    max_nodes: int = 2_000_000
+    """Nodes of the intermediate form."""
+    max_states: int = 4_000_000
+    """States of the network."""
+    max_configurations: int = 65_536
+    """Configurations kept at once; at the cap the unused are dropped (this changes no result)."""
+    max_items: int = 4_000_000
+    """(state, stack set) pairs over all configurations kept at once."""
+    max_stack_nodes: int = 1_000_000
+    """Stack-set nodes kept at once: bounds nesting depth times ambiguity."""
+    max_cached_masks: int = 2_048
+    """Token bitmasks kept at once (16 KB each for 128k tokens)."""
+
+
+DEFAULT_LIMITS = Limits()
