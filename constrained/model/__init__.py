@@ -1,0 +1,1 @@
+"""The model: configuration, forward pass, weights, tokenizer, and where its files come from."""

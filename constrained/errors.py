@@ -1,0 +1,84 @@
+"""Errors of `constrained`: what was expected, what came, where, and what to do.
+
+All derive from :class:`ConstrainedError`. Faults of grammars and schemas are :class:`grammars.errors.GrammarError`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+__all__ = [
+    "ChatTemplateError",
+    "ConstrainedError",
+    "ContextTooLong",
+    "FieldsError",
+    "ModelFilesError",
+    "ModelUnavailable",
+    "UnsupportedModel",
+    "UnsupportedOutputType",
+    "ValidationFailed",
+]
+
+
+class ConstrainedError(Exception):
+    """Base of all errors of this package."""
+
+
+class ModelUnavailable(ConstrainedError):
+    """The model's files could not be found or fetched; the message says what was tried and what to do."""
+
+
+class UnsupportedModel(ConstrainedError):
+    """The model exists but is of a kind that we do not compute; the message names it and what is supported."""
+
+
+class ModelFilesError(ConstrainedError):
+    """The model's files contradict each other or are damaged."""
+
+
+class ChatTemplateError(ConstrainedError):
+    """The tokenizer has no chat template, or its template refused the messages."""
+
+
+class ContextTooLong(ConstrainedError):
+    """More tokens than fit. ``needed`` and ``available`` count tokens."""
+
+    def __init__(self, *, needed: int, available: int, what: str) -> None:
+        self.needed = needed
+        self.available = available
+        super().__init__(
+            f"{needed:,} tokens are needed and {what} holds {available:,}; shorten the text, ask for fewer tokens, "
+            "or use a model with a longer context"
+        )
+
+
+class UnsupportedOutputType(ConstrainedError, TypeError):
+    """What was passed as the output type is none; the message names what is accepted."""
+
+
+class ValidationFailed(ConstrainedError):
+    """The model wrote what the grammar allows, and yet the type's own validation refused it, as often as it was tried.
+
+    ``text`` is the last text, ``problems`` say what is wrong with it (one line each), ``attempts`` counts the texts.
+    """
+
+    def __init__(self, *, text: str, problems: Sequence[str], attempts: int, remedy: str) -> None:
+        self.text = text
+        self.problems = tuple(problems)
+        self.attempts = attempts
+        times = "once" if attempts == 1 else f"{attempts} times"
+        listed = "".join(f"\n  {problem}" for problem in self.problems)
+        super().__init__(
+            f"the output was drawn {times} and its validation failed:{listed}\nthe last text: {text}\n{remedy}"
+        )
+
+
+class FieldsError(ConstrainedError, ValueError):
+    """A text in the field language is malformed; ``position`` is an index into ``text``."""
+
+    def __init__(self, message: str, text: str, position: int) -> None:
+        from grammars.errors import excerpt
+
+        self.text = text
+        self.position = position
+        super().__init__(f"{message} at position {position}\n{excerpt(text, position)}")

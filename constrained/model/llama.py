@@ -1,0 +1,133 @@
+"""The forward pass: token ids in, logits out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from constrained.errors import ContextTooLong
+from constrained.model.config import LlamaConfig
+from constrained.model.kv_cache import KVCache
+from constrained.model.layers import Block, Linear, Pass, RMSNorm
+from constrained.model.rope import RotaryTables
+
+__all__ = ["PREFILL_CHUNK", "Llama"]
+
+#: Most tokens of one pass; a longer prompt is cut, so that activations stay small.
+PREFILL_CHUNK = 512
+
+
+class Llama(nn.Module):
+    """A decoder of the Llama family (Llama 2 and 3, Mistral, SmolLM2). Weights start uninitialised.
+
+    >>> from constrained.testing.tiny import tiny_llama
+    >>> model = tiny_llama(seed=0, vocab_size=300)
+    >>> cache = model.new_cache(1, 16)
+    >>> model.forward(torch.tensor([[1, 2, 3]]), cache).shape
+    torch.Size([1, 300])
+    >>> cache.length
+    3
+    """
+
+    def __init__(
+        self, config: LlamaConfig, *, device: torch.device | str = "cpu", dtype: torch.dtype = torch.float32
+    ) -> None:
+        super().__init__()
+        factory: dict[str, Any] = {"device": device, "dtype": dtype}
+        self.config = config
+        self.embedding = Linear(config.hidden_size, config.vocab_size, **factory)
+        self.blocks = nn.ModuleList(Block(config, layer, **factory) for layer in range(config.num_hidden_layers))
+        self.norm = RMSNorm(config.hidden_size, config.rms_norm_eps, **factory)
+        tied = config.tie_word_embeddings
+        self.unembedding = None if tied else Linear(config.hidden_size, config.vocab_size, **factory)
+        self._rotary = RotaryTables(config)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return self.embedding.weight.device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Type of the weights, activations and cache."""
+        return self.embedding.weight.dtype
+
+    @property
+    def vocab_size(self) -> int:
+        """Width of the logits."""
+        return self.config.vocab_size
+
+    def new_cache(self, batch_size: int, capacity: int) -> KVCache:
+        """An empty cache for ``batch_size`` rows of up to ``capacity`` tokens, prompt and output together.
+
+        Raises :class:`ContextTooLong` if ``capacity`` is beyond what the model was made for.
+        """
+        if capacity > self.config.max_position_embeddings:
+            raise ContextTooLong(
+                needed=capacity, available=self.config.max_position_embeddings, what="the model's context"
+            )
+        return KVCache(self.config, batch_size=batch_size, capacity=capacity, device=self.device, dtype=self.dtype)
+
+    @torch.no_grad()
+    def forward(self, token_ids: Tensor, cache: KVCache, *, all_positions: bool = False) -> Tensor:
+        """Append ``token_ids`` (B, T) int64, T >= 1, to ``cache`` and return logits in float32.
+
+        Logits have shape (B, V) and belong to the last position, or (B, T, V) with ``all_positions``. More than
+        :data:`PREFILL_CHUNK` tokens are run in several passes. Raises :class:`ContextTooLong` before anything is
+        written if they do not fit, and ValueError for ids outside the vocabulary.
+        """
+        self._check(token_ids, cache)
+        token_ids = token_ids.to(self.device)
+        logits = []
+        for chunk in torch.split(token_ids, PREFILL_CHUNK, dim=1):
+            hidden = self._pass(chunk, cache)  # (B, T, hidden)
+            if all_positions:
+                logits.append(self._scores(hidden))
+        if all_positions:
+            return torch.cat(logits, dim=1)  # (B, T, V)
+        return self._scores(hidden[:, -1])  # (B, V)
+
+    def _check(self, token_ids: Tensor, cache: KVCache) -> None:
+        if token_ids.dim() != 2 or token_ids.shape[0] != cache.batch_size or token_ids.shape[1] < 1:
+            raise ValueError(
+                f"token_ids: expected shape ({cache.batch_size}, T) with T >= 1, got {tuple(token_ids.shape)}"
+            )
+        cache.require_room(token_ids.shape[1])
+        if token_ids.device.type == "cpu":  # elsewhere the check would have to wait for the device
+            low, high = (int(bound) for bound in token_ids.aminmax())
+            if low < 0 or high >= self.vocab_size:
+                raise ValueError(f"token_ids: expected ids from 0 to {self.vocab_size - 1}, got {low} to {high}")
+
+    def _pass(self, token_ids: Tensor, cache: KVCache) -> Tensor:
+        """Hidden states (B, T, hidden) of new tokens, not yet normed; their keys and values are in the cache."""
+        start, steps = cache.length, token_ids.shape[1]
+        cos, sin = self._rotary.slice(start, start + steps, device=self.device, dtype=self.dtype)
+        attn_mask = self._attn_mask(start, steps)
+        shared = Pass(cache, cos, sin, attn_mask, is_causal=steps > 1 and attn_mask is None)
+        hidden = F.embedding(token_ids, self.embedding.weight)
+        for block in self.blocks:
+            hidden = block(hidden, shared)
+        cache.advance(steps)
+        return hidden
+
+    def _attn_mask(self, start: int, steps: int) -> Tensor | None:
+        """(T, S) bool: query t at position start + t sees the positions up to its own, within the sliding window.
+
+        None where no mask is needed: one new token, or a whole prompt from position 0 (plain causal attention).
+        """
+        window = self.config.sliding_window
+        stop = start + steps
+        if steps == 1 or (start == 0 and (window is None or stop <= window)):
+            return None
+        queries = torch.arange(start, stop, device=self.device).unsqueeze(1)
+        keys = torch.arange(stop, device=self.device)
+        mask = keys <= queries
+        return mask if window is None else mask & (keys > queries - window)
+
+    def _scores(self, hidden: Tensor) -> Tensor:
+        """Logits in float32 of hidden states (..., hidden)."""
+        head = self.embedding if self.unembedding is None else self.unembedding
+        return head(self.norm(hidden)).float()  # type: ignore[no-any-return]
