@@ -1,0 +1,114 @@
+"""A JSON Schema as an output type: as written, keys in the order of the schema."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from ..errors import UnsupportedOutputType
+from .base import InvalidText, OutputType, digest_of
+
+if TYPE_CHECKING:
+    from grammars.ir import IR
+
+__all__ = ["JsonSchemaType", "lower_schema_text", "parse_json"]
+
+
+class JsonSchemaType(OutputType[Any]):
+    """JSON that a schema allows; the value is what ``json.loads`` makes of it.
+
+    >>> JsonSchemaType.from_text('{"type": "integer"}').parse("12")
+    12
+    """
+
+    def __init__(self, schema_text: str) -> None:
+        self._schema_text = schema_text
+
+    @classmethod
+    def from_text(cls, text: str) -> JsonSchemaType:
+        """From a schema as JSON text. Raises :class:`~constrained.errors.UnsupportedOutputType` if it is no JSON."""
+        try:
+            schema = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            start = text if len(text) <= 60 else text[:60] + "…"
+            raise UnsupportedOutputType(
+                f"a str as output type is read as the text of a JSON Schema, but {start!r} is not JSON ({error}); "
+                "for a regular expression pass constrained.regex(...), for fixed texts constrained.choice([...])"
+            ) from None
+        if not isinstance(schema, dict | bool):
+            raise UnsupportedOutputType(
+                f"a JSON Schema is an object, true or false; the text holds {type(schema).__name__}"
+            )
+        return cls(text)
+
+    @classmethod
+    def from_mapping(cls, schema: Mapping[str, Any]) -> JsonSchemaType:
+        """From a schema as a mapping. Raises :class:`~constrained.errors.UnsupportedOutputType` if it is not JSON."""
+        try:
+            return cls(json.dumps(_plain(schema), ensure_ascii=False, allow_nan=False))
+        except (TypeError, ValueError, RecursionError) as error:
+            raise UnsupportedOutputType(f"the mapping is not a JSON Schema: {error}") from None
+
+    @cached_property
+    def digest(self) -> str:
+        return digest_of("json_schema", self._schema_text)
+
+    @property
+    def schema_text(self) -> str:
+        return self._schema_text
+
+    def lower(self, *, whitespace: str) -> IR:
+        return lower_schema_text(self._schema_text, whitespace=whitespace)
+
+    def parse(self, text: str) -> Any:
+        return parse_json(text)
+
+    def __repr__(self) -> str:
+        return f"JsonSchemaType.from_text({self._schema_text!r})"
+
+
+def _plain(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """json.dumps turns keys such as 1 or None into text without a word; a schema that has them is a mistake."""
+    pending: list[Any] = [schema]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, Mapping):
+            for key, value in node.items():
+                if not isinstance(key, str):
+                    raise TypeError(f"keys must be str, got {key!r}")
+                if isinstance(value, Mapping | list):
+                    pending.append(value)
+        else:
+            pending.extend(item for item in node if isinstance(item, Mapping | list))
+    return dict(schema)
+
+
+def lower_schema_text(schema_text: str, *, whitespace: str) -> IR:
+    """The grammar of a schema given as text."""
+    from grammars.frontends.json_schema import lower_json_schema
+
+    return lower_json_schema(schema_text, whitespace=whitespace)
+
+
+def parse_json(text: str) -> Any:
+    """``json.loads``, but a number that no Python value holds is an :class:`InvalidText` rather than ``inf``.
+
+    >>> parse_json('{"n": 1, "x": 1.0}')
+    {'n': 1, 'x': 1.0}
+    """
+    try:
+        return json.loads(text, parse_float=_finite)
+    except RecursionError:
+        raise InvalidText(["nested too deeply for Python's json module"]) from None
+    except ValueError as error:  # also: more than 4300 digits
+        raise InvalidText([str(error)]) from None
+
+
+def _finite(digits: str) -> float:
+    value = float(digits)
+    if math.isinf(value):
+        raise ValueError(f"the number {digits[:40]} is beyond what a float holds")
+    return value

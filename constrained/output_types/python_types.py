@@ -1,0 +1,242 @@
+"""Python types as output types: Pydantic derives the JSON Schema and builds the value.
+
+What the schema of a type says and what its validation takes are not quite the same; the mends are in
+:class:`ClosedJsonSchema`, each with its reason.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import typing
+from collections.abc import Iterator
+from decimal import Decimal
+from functools import cached_property
+from types import GenericAlias, UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
+
+import typing_extensions
+from pydantic import TypeAdapter, ValidationError
+from pydantic.errors import PydanticUserError
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import CoreSchema, core_schema
+
+from ..errors import UnsupportedOutputType
+from .base import InvalidText, OutputType, digest_of
+from .json_schema import lower_schema_text
+
+if TYPE_CHECKING:
+    from grammars.ir import IR
+
+__all__ = ["PythonType"]
+
+_ACCEPTED = (
+    "a Pydantic model, dataclass, TypedDict, NamedTuple, Enum or Literal; bool, int, float, str, Decimal, date, "
+    "datetime, time, UUID; list[...], tuple[...], set[...], dict[str, ...], unions of these; a JSON Schema as dict or "
+    "text; constrained.regex(...), constrained.choice([...])"
+)
+
+
+class ClosedJsonSchema(GenerateJsonSchema):
+    """Pydantic's JSON Schema, made fit for writing instead of reading.
+
+    - Objects with declared fields are closed unless they allow extras: validation would drop what is not declared.
+    - A ``Decimal`` is written as a number (read back digit by digit, see :meth:`PythonType.parse`).
+    - A set need not be written without doubles: they fall together in the value.
+    """
+
+    ignored_warning_kinds = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012  (as in the base class)
+
+    def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
+        return _closed(super().model_schema(schema))
+
+    def dataclass_schema(self, schema: core_schema.DataclassSchema) -> JsonSchemaValue:
+        return _closed(super().dataclass_schema(schema))
+
+    def typed_dict_schema(self, schema: core_schema.TypedDictSchema) -> JsonSchemaValue:
+        return _closed(super().typed_dict_schema(schema))
+
+    def decimal_schema(self, schema: core_schema.DecimalSchema) -> JsonSchemaValue:
+        for branch in super().decimal_schema(schema)["anyOf"]:
+            if branch.get("type") == "number":
+                return dict(branch)
+        raise AssertionError("Pydantic's schema of a Decimal has no number branch")
+
+    def set_schema(self, schema: core_schema.SetSchema) -> JsonSchemaValue:
+        return _with_doubles(super().set_schema(schema))
+
+    def frozenset_schema(self, schema: core_schema.FrozenSetSchema) -> JsonSchemaValue:
+        return _with_doubles(super().frozenset_schema(schema))
+
+
+def _closed(schema: JsonSchemaValue) -> JsonSchemaValue:
+    if schema.get("type") == "object" and "additionalProperties" not in schema:
+        schema["additionalProperties"] = False
+    return schema
+
+
+def _with_doubles(schema: JsonSchemaValue) -> JsonSchemaValue:
+    schema.pop("uniqueItems", None)
+    return schema
+
+
+class PythonType(OutputType[Any]):
+    """JSON for a Python type; the value is an instance of the type, made and checked by Pydantic.
+
+    >>> import datetime
+    >>> PythonType.from_type(list[datetime.date]).parse('["2024-02-29"]')
+    [datetime.date(2024, 2, 29)]
+    """
+
+    def __init__(self, adapter: TypeAdapter[Any], schema_text: str, name: str, *, holds_decimal: bool) -> None:
+        self._adapter = adapter
+        self._schema_text = schema_text
+        self._name = name
+        self._holds_decimal = holds_decimal
+
+    @classmethod
+    def from_type(cls, python_type: Any) -> PythonType:
+        """From a type or type form. Raises :class:`~constrained.errors.UnsupportedOutputType`."""
+        name = (
+            python_type.__name__ if isinstance(python_type, type) and not get_origin(python_type) else repr(python_type)
+        )
+        if isinstance(python_type, TypeAdapter):
+            adapter: TypeAdapter[Any] = python_type
+        else:
+            _require_type_form(python_type)
+            adapter = _adapter_for(python_type, name)
+        try:
+            schema = adapter.json_schema(schema_generator=ClosedJsonSchema)
+        except PydanticUserError as error:
+            raise UnsupportedOutputType(
+                f"{name} has no JSON Schema: {_first_line(error)}; accepted are {_ACCEPTED}"
+            ) from error
+        return cls(
+            adapter,
+            json.dumps(schema, ensure_ascii=False),
+            name,
+            holds_decimal=any(node.get("type") == "decimal" for node in _core_nodes(adapter.core_schema)),
+        )
+
+    @cached_property
+    def digest(self) -> str:
+        return digest_of("json_schema", self._schema_text)
+
+    @property
+    def schema_text(self) -> str:
+        return self._schema_text
+
+    def lower(self, *, whitespace: str) -> IR:
+        return lower_schema_text(self._schema_text, whitespace=whitespace)
+
+    def parse(self, text: str) -> Any:
+        if self._holds_decimal:
+            # Pydantic reads JSON numbers as binary floats, which cuts a Decimal after 17 digits.
+            try:
+                return self._adapter.validate_python(json.loads(text, parse_float=Decimal))
+            except (ValueError, RecursionError):
+                pass  # a strict model takes no text for a date from Python; from JSON it does
+        try:
+            return self._adapter.validate_json(text)
+        except ValidationError as error:
+            raise InvalidText([_problem(detail) for detail in error.errors(include_url=False)]) from error
+
+    def __repr__(self) -> str:
+        return f"PythonType.from_type({self._name})"
+
+
+def _problem(detail: Any) -> str:
+    place = ".".join(str(part) for part in detail["loc"]) or "the value"
+    return f"{place}: {detail['msg']}"
+
+
+def _first_line(error: PydanticUserError) -> str:
+    return error.message.split("\n", 1)[0]
+
+
+def _require_type_form(candidate: Any) -> None:
+    """Pydantic takes functions too, and calls them to validate; nobody wants that from a text."""
+    type_alias = getattr(typing_extensions, "TypeAliasType", ())
+    is_form = (
+        isinstance(candidate, type | typing.NewType | type_alias)
+        or get_origin(candidate) is not None
+        or candidate is Any
+    )
+    if not is_form:
+        raise UnsupportedOutputType(
+            f"{candidate!r} ({type(candidate).__name__}) is not an output type; accepted are {_ACCEPTED}"
+        )
+
+
+def _adapter_for(python_type: Any, name: str) -> TypeAdapter[Any]:
+    try:
+        return TypeAdapter(portable(python_type))
+    except PydanticUserError as error:
+        raise UnsupportedOutputType(
+            f"{name} is not an output type: {_first_line(error)}; accepted are {_ACCEPTED}"
+        ) from error
+
+
+def portable(python_type: Any) -> Any:
+    """The same type with every ``typing.TypedDict`` in it made anew by ``typing_extensions``.
+
+    Before Python 3.12 the standard one does not say which of its keys are inherited, so Pydantic refuses it.
+    """
+    return python_type if sys.version_info >= (3, 12) else _portable(python_type, ())
+
+
+def _portable(python_type: Any, above: tuple[Any, ...]) -> Any:
+    if typing.is_typeddict(python_type):
+        if type(python_type).__module__ != "typing":
+            return python_type
+        if python_type in above:
+            raise UnsupportedOutputType(
+                f"{python_type.__name__} refers to itself; import TypedDict from typing_extensions on Python < 3.12"
+            )
+        return _rebuilt_typed_dict(python_type, (*above, python_type))
+    origin, arguments = get_origin(python_type), get_args(python_type)
+    if origin is None or origin is typing.Literal:
+        return python_type
+    if origin is Annotated:
+        return Annotated[(_portable(arguments[0], above), *arguments[1:])]
+    renewed = tuple(_portable(argument, above) for argument in arguments)
+    if all(new is old for new, old in zip(renewed, arguments, strict=True)):
+        return python_type
+    if origin in (Union, UnionType):
+        return Union[renewed]  # noqa: UP007  (the operator needs the members one by one)
+    if isinstance(python_type, GenericAlias) or isinstance(origin, type):
+        return origin[renewed]
+    return python_type.copy_with(renewed)
+
+
+def _rebuilt_typed_dict(python_type: Any, above: tuple[Any, ...]) -> Any:
+    hints: dict[str, Any] = typing_extensions.get_type_hints(python_type, include_extras=True)
+    make_typed_dict: Any = typing_extensions.TypedDict  # Any: mypy wants its arguments spelled out
+    fields: dict[str, Any] = {}
+    for key, hint in hints.items():
+        required = key in python_type.__required_keys__
+        # __required_keys__ overlooks these two where annotations are kept as text.
+        while get_origin(hint) in (typing_extensions.Required, typing_extensions.NotRequired):
+            required = get_origin(hint) is typing_extensions.Required
+            (hint,) = get_args(hint)
+        plain = _portable(hint, above)
+        fields[key] = plain if required else typing_extensions.NotRequired[plain]
+    renewed = make_typed_dict(python_type.__name__, fields)
+    renewed.__doc__ = python_type.__doc__
+    renewed.__module__ = python_type.__module__
+    config = getattr(python_type, "__pydantic_config__", None)
+    if config is not None:
+        renewed.__pydantic_config__ = config
+    return renewed
+
+
+def _core_nodes(schema: CoreSchema) -> Iterator[dict[str, Any]]:
+    """Every dict inside a core schema, itself included."""
+    pending: list[Any] = [schema]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, dict):
+            yield node
+            pending.extend(value for value in node.values() if isinstance(value, dict | list | tuple))
+        elif isinstance(node, list | tuple):
+            pending.extend(item for item in node if isinstance(item, dict | list | tuple))

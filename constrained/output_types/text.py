@@ -1,0 +1,115 @@
+"""Plain text as an output: a regular expression, or one of several texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeVar
+
+from ..errors import UnsupportedOutputType
+from .base import InvalidText, OutputType, digest_of
+
+if TYPE_CHECKING:
+    from grammars.ir import IR
+
+__all__ = ["ChoiceType", "RegexType", "choice", "regex"]
+
+T = TypeVar("T")
+
+
+class RegexType(OutputType[str]):
+    """Text that a regular expression matches from end to end."""
+
+    def __init__(self, pattern: str) -> None:
+        self.pattern = pattern
+
+    @cached_property
+    def digest(self) -> str:
+        return digest_of("regex", self.pattern)
+
+    @property
+    def schema_text(self) -> None:
+        return None
+
+    def lower(self, *, whitespace: str) -> IR:
+        from grammars.frontends.regex import lower_regex
+        from grammars.ir import Builder
+
+        builder = Builder()
+        return builder.finish(lower_regex(self.pattern, builder))
+
+    def parse(self, text: str) -> str:
+        return text
+
+    def __repr__(self) -> str:
+        return f"regex({self.pattern!r})"
+
+
+class ChoiceType(OutputType[T]):
+    """Exactly one of several texts, unquoted; the value is the option whose text was written."""
+
+    def __init__(self, options: dict[str, T]) -> None:
+        self.options = dict(options)
+
+    @cached_property
+    def digest(self) -> str:
+        return digest_of("choice", *self.options)
+
+    @property
+    def schema_text(self) -> None:
+        return None
+
+    def lower(self, *, whitespace: str) -> IR:
+        from grammars.ir import Builder
+
+        builder = Builder()
+        return builder.finish(builder.literals(text.encode() for text in self.options))
+
+    def parse(self, text: str) -> T:
+        try:
+            return self.options[text]
+        except KeyError:
+            raise InvalidText([f"{text!r} is none of the options {list(self.options)!r}"]) from None
+
+    def __repr__(self) -> str:
+        return f"choice({list(self.options.values())!r})"
+
+
+def regex(pattern: str) -> RegexType:
+    r"""Text that ``pattern`` (Python's syntax, its regular part) matches from end to end. The value is the text.
+
+    The pattern is checked when it is used: :class:`grammars.errors.RegexError` names the place of a fault.
+
+    >>> regex(r"[A-Z]{2}-\d{4}")
+    regex('[A-Z]{2}-\\d{4}')
+    """
+    if not isinstance(pattern, str):
+        raise UnsupportedOutputType(f"regex: expected the pattern as a str, got {type(pattern).__name__}")
+    return RegexType(pattern)
+
+
+def choice(options: Iterable[T]) -> ChoiceType[T]:
+    """Exactly one of ``options``, which may be an Enum class. The value is the option itself.
+
+    What is written is the option as text: a ``str`` as it is, an Enum member as its value, anything else by ``str``.
+    Two options with the same text, or none at all, raise :class:`~constrained.errors.UnsupportedOutputType`.
+
+    >>> choice(["yes", "no"]).parse("no")
+    'no'
+    >>> choice([1, 20]).parse("20")
+    20
+    """
+    if isinstance(options, str | bytes):
+        raise UnsupportedOutputType(f"choice: expected several options, got the single {options!r}; put it in a list")
+    by_text: dict[str, T] = {}
+    for option in options:
+        text = str(option.value) if isinstance(option, Enum) else str(option)
+        if text in by_text:
+            raise UnsupportedOutputType(
+                f"choice: the options {by_text[text]!r} and {option!r} are both written {text!r}"
+            )
+        by_text[text] = option
+    if not by_text:
+        raise UnsupportedOutputType("choice: expected at least one option, got none")
+    return ChoiceType(by_text)
