@@ -28,7 +28,8 @@ END_TOKEN_NAMES = (
 """Special tokens by which model families end a text, a message or a turn."""
 
 _CONTROL_NAME = re.compile(
-    r"<[|｜].*[|｜]>|[<\[](?:unused|reserved|control|special|placeholder|dummy|extra_id|extra)[ _-]?\w*[>\]]",
+    r"<[|｜].*[|｜]>"
+    r"|[<\[](?:unused|reserved|control|special|placeholder|dummy|extra)(?:[_-]?(?:special|token|id))*[_-]?\d*[>\]]",
     re.IGNORECASE | re.DOTALL,
 )
 
