@@ -1,0 +1,67 @@
+"""Makes a Llama write exactly what a schema or grammar allows.
+
+>>> import constrained
+>>> model = constrained.load()  # doctest: +SKIP
+>>> model.generate("Is the sky blue?", constrained.choice(["yes", "no"])).value  # doctest: +SKIP
+'yes'
+
+Names are imported when first used, so that ``import constrained`` is quick.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from .errors import ConstrainedError, UnsupportedOutputType, ValidationFailed
+
+if TYPE_CHECKING:
+    from .api import Model, TextStream, load
+    from .fields import fields_schema
+    from .output_types import OutputType, choice, regex
+    from .prompts import PromptTemplate
+    from .result import GenerationResult, Usage
+    from .sampling_config import SamplingConfig
+
+__all__ = [
+    "ConstrainedError",
+    "GenerationResult",
+    "Model",
+    "OutputType",
+    "PromptTemplate",
+    "SamplingConfig",
+    "TextStream",
+    "UnsupportedOutputType",
+    "Usage",
+    "ValidationFailed",
+    "choice",
+    "fields_schema",
+    "load",
+    "regex",
+]
+
+_HOME_OF = {
+    "GenerationResult": "result",
+    "Model": "api",
+    "OutputType": "output_types",
+    "PromptTemplate": "prompts",
+    "SamplingConfig": "sampling_config",
+    "TextStream": "api",
+    "Usage": "result",
+    "choice": "output_types",
+    "fields_schema": "fields",
+    "load": "api",
+    "regex": "output_types",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f".{_HOME_OF[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,68 @@
+# make demo, make test, make lint: each makes .venv and installs what it needs first; a second run does not.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+INSTALL := $(PIP) install --quiet --constraint constraints.txt --editable
+RUN_STAMP := $(VENV)/.installed
+TEST_STAMP := $(VENV)/.installed-test
+INPUTS := pyproject.toml setup.py constraints.txt
+
+# Public test data beside the checkout, where there is some; tests that want it skip without it.
+ifndef CONSTRAINED_DATA
+ifneq ($(wildcard ../shared/data),)
+export CONSTRAINED_DATA := $(abspath ../shared/data)
+endif
+endif
+
+.PHONY: help demo test lint fuzz bench clean
+.DELETE_ON_ERROR:
+
+help:
+	@echo "make demo    extract JSON from the documents in examples/ with the small embedded model"
+	@echo "make test    run every test"
+	@echo "make lint    ruff, mypy, and the layers of imports"
+	@echo "make fuzz    the property tests, for long"
+	@echo "make bench   the benchmarks"
+	@echo "make clean   remove everything that was built, .venv included (downloaded models are kept)"
+
+$(BIN)/python:
+	@echo "making $(VENV)" >&2
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed: make PYTHON=/path/to/python")'
+	@$(PYTHON) -m venv $(VENV)
+
+$(RUN_STAMP): $(INPUTS) | $(BIN)/python
+	@echo "installing (about 1 GB with torch, once)" >&2
+	@$(INSTALL) .
+	@touch $@
+
+$(TEST_STAMP): $(INPUTS) | $(BIN)/python
+	@echo "installing with the test tools (about 1 GB with torch, once)" >&2
+	@$(INSTALL) '.[test]'
+	@touch $(RUN_STAMP) $@
+
+demo: $(RUN_STAMP)
+	@$(BIN)/constrained extract examples/invoice.txt --schema examples/invoice.schema.json
+	@$(BIN)/constrained extract examples/email.txt --schema examples/email.schema.json
+	@$(BIN)/constrained extract examples/job_advertisement.txt --schema examples/job_advertisement.schema.json
+
+test: $(TEST_STAMP)
+	@$(BIN)/python -m pytest
+
+lint: $(TEST_STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+fuzz: $(TEST_STAMP)
+	CONSTRAINED_HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest -m 'not real_model'
+
+bench: $(TEST_STAMP)
+	$(BIN)/python -m benchmarks.quality
+	$(BIN)/python -m benchmarks.decode
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find constrained grammars cli tests benchmarks -name __pycache__ -prune -exec rm -rf {} +

@@ -1,0 +1,163 @@
+"""``constrained extract``: one JSON value a document, as a schema says."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..checks import checked_output_type, require_exactly_one
+from ..documents import Document, Unreadable, is_json_lines, read_documents
+from ..failures import EXIT_FAILED, EXIT_INTERRUPTED, explained_errors, fail, without_traceback
+from ..models import load_model
+from ..options import Generation, generation_options, generation_settings, schema_options
+from ..render import LineWriter, Reporter, compact_json
+
+if TYPE_CHECKING:
+    from constrained.api import Model
+    from constrained.output_types import OutputType
+
+__all__ = ["extract"]
+
+
+@click.command()
+@click.argument("files", nargs=-1, metavar="[FILES|-]...")
+@schema_options
+@click.option(
+    "--prompt", "-p", metavar="TEXT", help="What to extract, in words; {document} may say where the text goes."
+)
+@click.option(
+    "--text-field",
+    metavar="NAME",
+    help="Read every input as JSON Lines; NAME holds the text. Default for *.jsonl: text.",
+)
+@click.option(
+    "--out", "-o", type=click.Path(dir_okay=False, path_type=Path), help="A file for the results instead of stdout."
+)
+@generation_options
+@without_traceback
+def extract(
+    files: tuple[str, ...],
+    schema: Any,
+    fields: Any,
+    prompt: str | None,
+    text_field: str | None,
+    out: Path | None,
+    **options: Any,
+) -> None:
+    """Extract one JSON value from each document, as a JSON Schema or a list of fields says.
+
+    Documents are text files, standard input (-), or lines of JSON Lines. Results are JSON Lines on stdout, one line a
+    document, in the order of the inputs; progress and messages are on stderr. A document that fails is named there, and
+    the others are still written.
+
+    \b
+    constrained extract invoices/*.txt --schema invoice.json > invoices.jsonl
+    constrained extract mail.jsonl --text-field body --fields 'sender: str, amount: float, due: date?'
+    """
+    option = require_exactly_one({"--schema": schema, "--fields": fields})
+    sources = _sources(files)
+    _check_out(out, sources)
+    settings = generation_settings(options)
+    output_type = checked_output_type(
+        schema if option == "--schema" else fields, option=option, whitespace=settings.whitespace
+    )
+    total = None if any(is_json_lines(path, text_field) for path in sources) else len(sources)
+    with Reporter(total=total, results_on_stdout=out is None) as reporter, LineWriter(out) as writer:
+        run = _Run(reporter, writer, output_type, settings, prompt)
+        try:
+            run.over(read_documents(sources, text_field=text_field))
+        except KeyboardInterrupt:
+            reporter.say(f"interrupted; {run.finished} documents were finished and are written")
+            raise click.exceptions.Exit(EXIT_INTERRUPTED) from None
+    if run.failed:
+        fail(f"{run.failed} of {run.finished + run.failed} documents failed", exit_code=EXIT_FAILED)
+
+
+def _sources(files: tuple[str, ...]) -> tuple[str, ...]:
+    if files:
+        if files.count("-") > 1:
+            raise click.UsageError("standard input (-) can be read only once")
+        return files
+    if sys.stdin is None or sys.stdin.isatty():
+        raise click.UsageError("no documents: name files, or - for standard input")
+    return ("-",)
+
+
+def _check_out(out: Path | None, sources: tuple[str, ...]) -> None:
+    if out is None:
+        return
+    if not out.parent.is_dir():
+        raise click.BadParameter(f"there is no folder {str(out.parent)!r}", param_hint="'--out'")
+    if out.exists() and any(path != "-" and Path(path).exists() and out.samefile(path) for path in sources):
+        raise click.BadParameter(f"{str(out)!r} is one of the documents", param_hint="'--out'")
+
+
+class _Run:
+    """One pass over the documents; the model is loaded when the first readable one has been found."""
+
+    def __init__(
+        self,
+        reporter: Reporter,
+        writer: LineWriter,
+        output_type: OutputType[Any],
+        settings: Generation,
+        prompt: str | None,
+    ) -> None:
+        self._reporter = reporter
+        self._writer = writer
+        self._output_type = output_type
+        self._settings = settings
+        self._prompt = prompt
+        self.finished = 0
+        self.failed = 0
+
+    def over(self, documents: Iterator[Document | Unreadable]) -> None:
+        """Work through all documents in order."""
+        for found in documents:
+            if isinstance(found, Document):
+                break
+            self._fail(found.name, found.reason)
+        else:
+            return
+        model = load_model(self._settings, say=self._reporter.say)
+        for item in itertools.chain([found], documents):
+            self._reporter.begin(item.name)
+            if isinstance(item, Unreadable):
+                self._fail(item.name, item.reason)
+            else:
+                self._extract(model, item)
+
+    def _extract(self, model: Model, document: Document) -> None:
+        try:
+            result = model.extract(
+                document.text, self._output_type, instructions=self._prompt, **self._settings.keywords()
+            )
+        except explained_errors() as error:
+            self._fail(document.name, str(error))
+            return
+        if not result.complete:
+            written = len(result.token_ids)
+            self._fail(
+                document.name, f"cut off after {written} tokens, before the output was whole; raise --max-tokens"
+            )
+            return
+        self._writer.write(_line(result.text, self._output_type))
+        self.finished += 1
+        self._reporter.finish_one()
+
+    def _fail(self, name: str, reason: str) -> None:
+        self.failed += 1
+        self._reporter.say(f"{name}: {reason}")
+        self._reporter.finish_one()
+
+
+def _line(text: str, output_type: OutputType[Any]) -> str:
+    """JSON as the model wrote it, on one line; other text (a regular expression from a module) as a JSON string."""
+    import json
+
+    return compact_json(text) if output_type.schema_text is not None else json.dumps(text, ensure_ascii=False)

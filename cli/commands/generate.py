@@ -1,0 +1,93 @@
+"""``constrained generate``: one answer to one prompt."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..checks import checked_output_type, require_exactly_one
+from ..failures import EXIT_FAILED, fail, without_traceback
+from ..models import load_model
+from ..options import Generation, generation_options, generation_settings, schema_options
+from ..render import compact_json
+
+if TYPE_CHECKING:
+    from constrained.api import Model
+    from constrained.output_types import OutputType
+
+__all__ = ["generate"]
+
+
+@click.command()
+@click.argument("prompt")
+@schema_options
+@click.option("--regex", metavar="PATTERN", help="Write only what this regular expression matches from end to end.")
+@click.option(
+    "--choice", multiple=True, metavar="TEXT", help="Write one of these texts; give the option once for each."
+)
+@click.option("--raw", is_flag=True, help="Take the prompt as it is, without the model's chat template.")
+@generation_options
+@without_traceback
+def generate(
+    prompt: str, schema: Any, fields: Any, regex: str | None, choice: tuple[str, ...], raw: bool, **options: Any
+) -> None:
+    """Answer PROMPT (- reads it from standard input): freely, or as a schema, a pattern or a choice says.
+
+    Free text appears as it is written; JSON comes on one line when it is whole.
+
+    \b
+    constrained generate 'Name a prime number above 100.' --regex '[0-9]{3}'
+    constrained generate 'Is the sky blue?' --choice yes --choice no
+    """
+    settings = generation_settings(options)
+    wanted = {"--schema": schema, "--fields": fields, "--regex": regex, "--choice": choice}
+    output_type = _output_type(wanted, settings)
+    text = sys.stdin.read() if prompt == "-" else prompt
+    if not text.strip():
+        raise click.UsageError("the prompt is empty")
+    model = load_model(settings, say=lambda message: click.echo(message, err=True))
+    if output_type is None:
+        _write_freely(model, text, settings, raw=raw)
+    else:
+        _write_constrained(model, text, output_type, settings, raw=raw)
+
+
+def _output_type(wanted: dict[str, Any], settings: Generation) -> OutputType[Any] | None:
+    from constrained import output_types
+
+    if all(value is None or value == () for value in wanted.values()):
+        return None
+    option = require_exactly_one(wanted)
+    candidate = wanted[option]
+    if option == "--regex":
+        candidate = output_types.regex(candidate)
+    elif option == "--choice":
+        if len(set(candidate)) != len(candidate):
+            raise click.BadParameter("expected different texts", param_hint="'--choice'")
+        candidate = output_types.choice(candidate)
+    return checked_output_type(candidate, option=option, whitespace=settings.whitespace)
+
+
+def _write_freely(model: Model, prompt: str, settings: Generation, *, raw: bool) -> None:
+    stream = model.stream(prompt, chat=False if raw else None, **settings.keywords())
+    for piece in stream:
+        click.echo(piece, nl=False)
+        sys.stdout.flush()
+    click.echo()
+    if stream.result.stop_reason == "length":
+        click.echo("(cut off: --max-tokens or the model's context is used up)", err=True)
+
+
+def _write_constrained(
+    model: Model, prompt: str, output_type: OutputType[Any], settings: Generation, *, raw: bool
+) -> None:
+    result = model.generate(prompt, output_type, chat=False if raw else None, **settings.keywords())
+    if not result.complete:
+        fail(
+            f"cut off after {len(result.token_ids)} tokens, before the output was whole; raise --max-tokens. "
+            f"So far: {result.text}",
+            exit_code=EXIT_FAILED,
+        )
+    click.echo(compact_json(result.text) if output_type.schema_text is not None else result.text)

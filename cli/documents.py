@@ -1,0 +1,129 @@
+"""Reading what to extract from: text files, standard input, JSON Lines."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+__all__ = ["DEFAULT_TEXT_FIELD", "Document", "Unreadable", "is_json_lines", "read_documents"]
+
+STDIN = "-"
+DEFAULT_TEXT_FIELD = "text"
+_JSON_LINES_SUFFIXES = (".jsonl", ".ndjson")
+_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One text to extract from; ``name`` is its file, with the line number in JSON Lines."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A document that could not be read, and why."""
+
+    name: str
+    reason: str
+
+
+def is_json_lines(path: str, text_field: str | None) -> bool:
+    """Whether a source is read as JSON Lines: all are once a field is named, else those with such a suffix."""
+    return text_field is not None or path.lower().endswith(_JSON_LINES_SUFFIXES)
+
+
+def read_documents(paths: Iterable[str], *, text_field: str | None = None) -> Iterator[Document | Unreadable]:
+    """The documents of all sources in order, read one at a time. ``-`` is standard input."""
+    for path in paths:
+        try:
+            if is_json_lines(path, text_field):
+                yield from _read_json_lines(path, text_field or DEFAULT_TEXT_FIELD)
+            else:
+                yield _read_text(path)
+        except OSError as error:
+            yield Unreadable(_name(path), error.strerror or str(error))
+
+
+def _name(path: str) -> str:
+    return "standard input" if path == STDIN else path
+
+
+def _read_text(path: str) -> Document | Unreadable:
+    data = sys.stdin.buffer.read() if path == STDIN else Path(path).read_bytes()
+    return _document(_name(path), data)
+
+
+def _document(name: str, data: bytes) -> Document | Unreadable:
+    try:
+        text = _decode(data)
+    except ValueError as error:
+        return Unreadable(name, str(error))
+    if not text.strip():
+        return Unreadable(name, "the document is empty")
+    return Document(name, text)
+
+
+def _decode(data: bytes) -> str:
+    """Text of a file. Raises ValueError, saying why, when it is none."""
+    if data.startswith(_UTF16_MARKS):
+        return data.decode("utf-16")
+    if b"\0" in data:
+        raise ValueError("this is a binary file, not text; convert it to a text file first")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"not UTF-8 text (byte {error.start} is 0x{data[error.start]:02x}); if it is text, convert it: "
+            "iconv -f ENCODING -t UTF-8"
+        ) from None
+
+
+def _read_json_lines(path: str, text_field: str) -> Iterator[Document | Unreadable]:
+    if path == STDIN:
+        yield from _documents_of_lines(_name(path), sys.stdin.buffer, text_field)
+        return
+    with open(path, "rb") as lines:
+        yield from _documents_of_lines(path, lines, text_field)
+
+
+def _documents_of_lines(name: str, lines: BinaryIO, text_field: str) -> Iterator[Document | Unreadable]:
+    found = False
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            found = True
+            yield _document_of_line(f"{name}:{number}", line, text_field)
+    if not found:
+        yield Unreadable(name, "the file has no lines")
+
+
+def _document_of_line(name: str, line: bytes, text_field: str) -> Document | Unreadable:
+    try:
+        value = json.loads(_decode(line))
+    except json.JSONDecodeError as error:
+        return Unreadable(name, f"not valid JSON: {error.msg} at column {error.colno}")
+    except (ValueError, RecursionError) as error:
+        return Unreadable(name, str(error))
+    if not isinstance(value, dict):
+        return Unreadable(name, f"expected a JSON object with the field {text_field!r}, got {_json_kind(value)}")
+    if text_field not in value:
+        fields = ", ".join(repr(key) for key in list(value)[:10]) or "none"
+        return Unreadable(name, f"no field {text_field!r} (fields here: {fields}); name the right one by --text-field")
+    text = value[text_field]
+    if not isinstance(text, str):
+        return Unreadable(name, f"the field {text_field!r} is {_json_kind(text)}, not a string")
+    if not text.strip():
+        return Unreadable(name, f"the field {text_field!r} is empty")
+    return Document(name, text)
+
+
+def _json_kind(value: object) -> str:
+    if value is None:
+        return "null"
+    names = {bool: "true or false", int: "a number", float: "a number", str: "a string", list: "an array"}
+    return names.get(type(value), "an object")

@@ -1,0 +1,29 @@
+"""The command ``constrained``: names the commands and hands over."""
+
+from __future__ import annotations
+
+import click
+
+from .commands.extract import extract
+from .commands.generate import generate
+
+__all__ = ["cli", "main"]
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="constrained", prog_name="constrained")
+def cli() -> None:
+    """Make a Llama write exactly what a JSON Schema or regular expression allows.
+
+    Exit codes: 0 done; 1 some documents failed, or the output was cut off; 2 wrong usage, or no usable model;
+    130 interrupted.
+    """
+
+
+cli.add_command(extract)
+cli.add_command(generate)
+
+
+def main() -> None:
+    """The entry point of the installed script."""
+    cli(prog_name="constrained")

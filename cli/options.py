@@ -1,0 +1,232 @@
+"""Options that several commands share, and how their values are read."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import re
+import sys
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+__all__ = [
+    "FieldsParam",
+    "Generation",
+    "SchemaParam",
+    "WhitespaceParam",
+    "generation_options",
+    "generation_settings",
+    "schema_options",
+]
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+if TYPE_CHECKING:
+    AnyParamType = click.ParamType[Any]
+else:
+    AnyParamType = click.ParamType  # no generic at run time in older releases
+
+_WHITESPACE_STYLES = ("indent=2", "spaced", "compact", "flexible", "any")
+_INDENT = re.compile(r"indent=\d{1,2}")
+_REFERENCE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
+
+
+class SchemaParam(AnyParamType):
+    """A JSON Schema: a file, ``@`` and a file, JSON itself, or ``module:Model``. The value is an output type."""
+
+    name = "schema"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not isinstance(value, str):
+            return value
+        text = value.strip()
+        if text.startswith("@"):
+            return self._from_file(Path(text[1:]), param, ctx)
+        if text.startswith("{") or text in ("true", "false"):
+            return self._checked(text, "the JSON given", param, ctx)
+        if _is_file(text) or not _REFERENCE.fullmatch(text):
+            return self._from_file(Path(text), param, ctx)
+        return self._from_reference(text, param, ctx)
+
+    def _from_file(self, path: Path, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        try:
+            text = path.read_text(encoding="utf-8-sig")
+        except FileNotFoundError:
+            self.fail(
+                f"there is no file {str(path)!r}; expected a file with a JSON Schema, the JSON itself "
+                "(starting with '{'), or module:Model",
+                param,
+                ctx,
+            )
+        except OSError as error:
+            self.fail(f"{str(path)!r} cannot be read: {error.strerror or error}", param, ctx)
+        except ValueError:  # not UTF-8, or a path that no file can have
+            self.fail(f"{str(path)!r} is not a text file with a JSON Schema", param, ctx)
+        return self._checked(text, f"the file {str(path)!r}", param, ctx)
+
+    def _checked(self, text: str, what: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        try:
+            schema = json.loads(text)
+        except json.JSONDecodeError as error:
+            place = f"line {error.lineno}, column {error.colno}"
+            self.fail(f"{what} is not valid JSON: {error.msg} at {place}\n{_caret(text, error)}", param, ctx)
+        except (ValueError, RecursionError) as error:
+            self.fail(f"{what} cannot be read as JSON: {error}", param, ctx)
+        if not isinstance(schema, dict | bool):
+            self.fail(f"{what} is no JSON Schema: expected an object, got {type(schema).__name__}", param, ctx)
+        return text
+
+    def _from_reference(self, text: str, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        module_name, _, path = text.partition(":")
+        if os.getcwd() not in sys.path:
+            sys.path.insert(0, os.getcwd())
+        try:
+            found: Any = importlib.import_module(module_name)
+        except Exception as error:  # the module is the user's: whatever it raises is told, with the place
+            self.fail(f"importing {module_name!r} failed: {type(error).__name__}: {error}{_place(error)}", param, ctx)
+        for part in path.split("."):
+            try:
+                found = getattr(found, part)
+            except AttributeError:
+                self.fail(f"{module_name!r} has no {path!r}", param, ctx)
+        return found
+
+
+class FieldsParam(AnyParamType):
+    """Fields in one line, as ``name: str, due: date?``. The value is a JSON Schema."""
+
+    name = "fields"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from constrained.errors import FieldsError
+        from constrained.fields import fields_schema
+
+        if not isinstance(value, str):
+            return value
+        try:
+            return fields_schema(value)
+        except FieldsError as error:
+            self.fail(str(error), param, ctx)
+
+
+class WhitespaceParam(AnyParamType):
+    """A whitespace style of the JSON that the model writes."""
+
+    name = "style"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value not in _WHITESPACE_STYLES and not _INDENT.fullmatch(value):
+            self.fail(f"{value!r} is none of {', '.join(_WHITESPACE_STYLES)} (or another indent=N)", param, ctx)
+        return str(value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Generation:
+    """Everything that the options of :func:`generation_options` say."""
+
+    model: str | None
+    device: str
+    temperature: float
+    top_p: float
+    top_k: int | None
+    seed: int
+    max_tokens: int | None
+    whitespace: str | None
+
+    def keywords(self) -> dict[str, Any]:
+        """The arguments of ``Model.generate`` and ``Model.extract``; what was not given keeps their default."""
+        given: dict[str, Any] = {
+            "temperature": self.temperature,
+            "top_p": self.top_p,
+            "top_k": self.top_k,
+            "seed": self.seed,
+        }
+        if self.max_tokens is not None:
+            given["max_tokens"] = self.max_tokens
+        if self.whitespace is not None:
+            given["whitespace"] = self.whitespace
+        return given
+
+
+def generation_settings(options: dict[str, Any]) -> Generation:
+    """Collect the options of :func:`generation_options` from a command's keyword arguments."""
+    return Generation(**{name: options[name] for name in Generation.__dataclass_fields__})
+
+
+def generation_options(command: Command) -> Command:
+    """Which model, on what, and how it draws."""
+    for option in reversed(
+        (
+            click.option(
+                "--model",
+                "-m",
+                metavar="NAME",
+                help="A folder, a GGUF file, or a hub id. Default: the small embedded model.",
+            ),
+            click.option("--device", default="auto", show_default=True, type=click.Choice(["auto", "cpu", "cuda"])),
+            click.option(
+                "--temperature",
+                default=0.0,
+                show_default=True,
+                type=click.FloatRange(min=0),
+                help="0 always takes the best token.",
+            ),
+            click.option("--top-p", default=1.0, show_default=True, type=click.FloatRange(min=0, max=1, min_open=True)),
+            click.option("--top-k", type=click.IntRange(min=1), help="Default: all tokens."),
+            click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0, max=2**64 - 1)),
+            click.option(
+                "--max-tokens",
+                type=click.IntRange(min=1),
+                help="Of one output. Default: 1024, or what the context has room for.",
+            ),
+            click.option(
+                "--whitespace",
+                type=WhitespaceParam(),
+                help=f"How the model writes JSON: {', '.join(_WHITESPACE_STYLES)}.",
+            ),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def schema_options(command: Command) -> Command:
+    """The two ways to say which JSON is wanted."""
+    command = click.option(
+        "--fields", type=FieldsParam(), metavar="LIST", help="Fields in one line: 'name: str, age: int, due: date?'."
+    )(command)
+    return click.option(
+        "--schema",
+        "-s",
+        type=SchemaParam(),
+        metavar="FILE|JSON|MODULE:MODEL",
+        help="A file with a JSON Schema, the JSON itself, or a Python type such as a Pydantic model.",
+    )(command)
+
+
+def _is_file(text: str) -> bool:
+    try:
+        return Path(text).is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def _caret(text: str, error: json.JSONDecodeError) -> str:
+    from grammars.errors import excerpt
+
+    return excerpt(text, error.pos)
+
+
+def _place(error: Exception) -> str:
+    """Where in the user's module it happened, if inside a file."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if "importlib" not in frame.filename and not frame.filename.startswith("<")]
+    if len(own) < 2:  # only our own import
+        return ""
+    return f" ({own[-1].filename}:{own[-1].lineno})"

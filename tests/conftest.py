@@ -1,0 +1,38 @@
+"""What all tests share: how long Hypothesis searches, and the real model where it can be had."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from constrained.api import Model
+    from constrained.model import LoadedModel
+
+# Deadlines are off: the first call of a kernel compiles it, and the machines of CI are shared.
+settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("fuzz", parent=settings.get_profile("default"), max_examples=5_000)
+settings.load_profile(os.environ.get("CONSTRAINED_HYPOTHESIS_PROFILE", "default"))
+
+
+@pytest.fixture(scope="session")
+def loaded_real_model() -> LoadedModel:
+    """The embedded default model; without it (no network, no cache) the tests that ask for it are skipped."""
+    from constrained.errors import ModelUnavailable
+    from constrained.model import load_model
+
+    try:
+        return load_model(None, device="cpu", dtype="float32")
+    except ModelUnavailable as error:
+        pytest.skip(f"the embedded default model is not to be had: {error}")
+
+
+@pytest.fixture(scope="session")
+def real_model(loaded_real_model: LoadedModel) -> Model:
+    """The same model behind the API."""
+    from constrained.api import Model
+
+    return Model(loaded_real_model)
