@@ -123,6 +123,23 @@ class LlamaConfig:
             architecture=architecture,
         )
 
+    def to_mapping(self) -> dict[str, Any]:
+        """Content of a ``config.json`` that :meth:`from_mapping` and transformers read as this configuration."""
+        same = ["vocab_size", "hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads"]
+        same += ["num_key_value_heads", "head_dim", "max_position_embeddings", "rms_norm_eps", "rope_theta"]
+        same += ["tie_word_embeddings", "attention_bias", "mlp_bias", "bos_token_id"]
+        data = {name: getattr(self, name) for name in same}
+        data["architectures"] = [self.architecture]
+        data["model_type"] = {value: key for key, value in _ARCHITECTURE_OF_MODEL_TYPE.items()}[self.architecture]
+        data["hidden_act"] = "silu"
+        ends = self.eos_token_ids
+        data["eos_token_id"] = ends[0] if len(ends) == 1 else list(ends)
+        if self.sliding_window is not None or self.architecture == "MistralForCausalLM":
+            data["sliding_window"] = self.sliding_window
+        if self.rope_scaling is not None:
+            data["rope_scaling"] = _rope_scaling_mapping(self.rope_scaling)
+        return data
+
     @classmethod
     def from_file(cls, path: Path) -> LlamaConfig:
         """From a ``config.json`` on disk."""
@@ -220,3 +237,15 @@ def _rope(data: Mapping[str, Any]) -> tuple[float, RopeScaling | None]:
     if missing:
         raise ModelFilesError(f"config: rope_type {rope_type!r} needs {', '.join(missing)}")
     return theta, RopeScaling(rope_type=rope_type, **{name: parameters[name] for name in names})
+
+
+def _rope_scaling_mapping(scaling: RopeScaling) -> dict[str, Any]:
+    """The inverse of :func:`_rope`."""
+    data: dict[str, Any] = {"rope_type": scaling.rope_type, "factor": scaling.factor}
+    if scaling.rope_type == "llama3":
+        data["low_freq_factor"] = scaling.low_freq_factor
+        data["high_freq_factor"] = scaling.high_freq_factor
+        data["original_max_position_embeddings"] = scaling.original_max_position_embeddings
+    elif scaling.rope_type != "linear":
+        raise UnsupportedModel(f"config.json has no words for rope_type {scaling.rope_type!r}")
+    return data

@@ -13,6 +13,7 @@ import functools
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,10 +41,10 @@ class Tokenizer:
     Make one by :meth:`from_folder` or :meth:`from_json`.
     """
 
-    def __init__(
-        self, document: dict[str, Any], *, chat_template: ChatTemplate | None, eos_token_ids: Sequence[int]
-    ) -> None:
-        self._document = document
+    def __init__(self, text: str, *, chat_template: ChatTemplate | None, eos_token_ids: Sequence[int]) -> None:
+        document = _parse(text)
+        self._text = text
+        self._decoder = document.get("decoder")
         self._template = chat_template
         self.eos_token_ids = tuple(dict.fromkeys(eos_token_ids))
         merged = _merge_results(document)
@@ -69,14 +70,8 @@ class Tokenizer:
         ``special_tokens`` are what the template may write by name, such as ``{"bos_token": "<s>"}``.
         Raises :class:`ModelFilesError` if the text is no such file.
         """
-        try:
-            document = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise ModelFilesError(f"tokenizer.json: not valid JSON: {error}") from error
-        if not isinstance(document, dict) or not isinstance(document.get("model"), dict):
-            raise ModelFilesError("tokenizer.json: expected an object with a field 'model'")
         template = ChatTemplate(chat_template, special_tokens or {}) if chat_template is not None else None
-        return cls(document, chat_template=template, eos_token_ids=eos_token_ids)
+        return cls(text, chat_template=template, eos_token_ids=eos_token_ids)
 
     @classmethod
     def from_folder(cls, folder: Path, *, eos_token_ids: Sequence[int] = ()) -> Tokenizer:
@@ -167,7 +162,7 @@ class Tokenizer:
         """What grammars need to know of it; ``size`` is the width of the model's logits."""
         from grammars import Vocabulary  # imported when asked for: it brings in numba
 
-        return Vocabulary.from_tokenizer_json(self._document, size=size, eos_token_ids=self.eos_token_ids)
+        return Vocabulary.from_tokenizer(_Described(self._text), size=size, eos_token_ids=self.eos_token_ids or None)
 
     @functools.cached_property
     def _bytes_of(self) -> dict[int, bytes]:
@@ -176,7 +171,7 @@ class Tokenizer:
             for piece, token_id in self._tokenizer.get_vocab(with_added_tokens=False).items()
             if token_id not in self._added
         }
-        decoder = PieceDecoder.from_description(self._document.get("decoder"))
+        decoder = PieceDecoder.from_description(self._decoder)
         table = dict(zip(pieces, decoder.decode(list(pieces.values())), strict=True))
         for token_id, entry in self._added.items():
             if not entry.get("special", False):
@@ -209,6 +204,26 @@ class Tokenizer:
     def _name_privately(self, text: str) -> str:
         """Text of the template with the names of added tokens replaced by their private ones."""
         return self._name_pattern.sub(lambda match: _private_name(self._id_of_added[match[0]]), text)
+
+
+@dataclass(frozen=True, slots=True)
+class _Described:
+    """What :meth:`grammars.Vocabulary.from_tokenizer` needs of a tokenizer: its description, with the true names."""
+
+    text: str
+
+    def to_str(self) -> str:
+        return self.text
+
+
+def _parse(text: str) -> dict[str, Any]:
+    try:
+        document = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ModelFilesError(f"tokenizer.json: not valid JSON: {error}") from error
+    if not isinstance(document, dict) or not isinstance(document.get("model"), dict):
+        raise ModelFilesError("tokenizer.json: expected an object with a field 'model'")
+    return document
 
 
 def _cut_after_open(text: str) -> list[str]:
