@@ -1,0 +1,38 @@
+"""What may be written: grammars compiled to token bitmasks. Needs numpy and numba, never torch."""
+
+from .compile import CompiledGrammar, compile_ir, compile_json_schema, compile_regex
+from .errors import (
+    GrammarError,
+    LimitExceeded,
+    RegexError,
+    SchemaError,
+    TokenRefused,
+    UnsatisfiableGrammar,
+    UnsupportedSchema,
+    VocabularyError,
+)
+from .limits import DEFAULT_LIMITS, Limits
+from .matcher import Matcher
+from .vocabulary import Vocabulary
+from .vocabulary.bitmask import allocate_token_bitmask, allowed_token_ids
+
+__all__ = [
+    "DEFAULT_LIMITS",
+    "CompiledGrammar",
+    "GrammarError",
+    "LimitExceeded",
+    "Limits",
+    "Matcher",
+    "RegexError",
+    "SchemaError",
+    "TokenRefused",
+    "UnsatisfiableGrammar",
+    "UnsupportedSchema",
+    "Vocabulary",
+    "VocabularyError",
+    "allocate_token_bitmask",
+    "allowed_token_ids",
+    "compile_ir",
+    "compile_json_schema",
+    "compile_regex",
+]

@@ -6,11 +6,15 @@ an index out of bounds or a value that does not fit raises. The tests run in bot
 
 from __future__ import annotations
 
+import hashlib
 import os
+import sys
 from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
-__all__ = ["CHECKED", "kernel"]
+__all__ = ["CHECKED", "copy_words", "kernel", "recursive_kernel"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -22,9 +26,76 @@ if CHECKED:
         """Leave the function as plain Python: the checked mode."""
         return function
 
+    def recursive_kernel(signature: str) -> Callable[[Function], Function]:
+        """As :func:`kernel`."""
+        return kernel
+
+    def copy_words(target: Any, at: int, source: Any, first: int, count: int) -> None:
+        """``target[at : at + count] = source[first : first + count]``, word by word and checked."""
+        for index in range(count):
+            target[at + index] = source[first + index]
+
 else:
     import numba
+    from numba.core import cgutils, types
+    from numba.core.errors import TypingError
+    from numba.extending import intrinsic
+
+    @lru_cache
+    def _stamp_of_kernels(package: str) -> str:
+        """Digest of all files of a top-level package that hold kernels.
+
+        Machine code kept on disk contains the kernels it calls, but numba looks only at the file of the caller to
+        see whether it is stale. A change in any kernel file must therefore make all of the package's stale.
+        """
+        digest = hashlib.sha256()
+        for path in sorted(Path(str(sys.modules[package].__file__)).parent.rglob("*.py")):
+            text = path.read_bytes()
+            if b"kernel" in text:
+                digest.update(text)
+        return digest.hexdigest()
+
+    def _dispatcher(function: Callable[..., Any]) -> Any:
+        dispatcher = numba.njit(cache=True, boundscheck=False, error_model="numpy")(function)
+        cache_file = getattr(dispatcher._cache, "_cache_file", None)
+        if cache_file is None:
+            raise RuntimeError(f"numba {numba.__version__}: expected a cache file, found none; use a tested version")
+        cache_file._source_stamp = _stamp_of_kernels(function.__module__.partition(".")[0])
+        return dispatcher
 
     def kernel(function: Function) -> Function:
         """Compile the function to machine code on first use, kept on disk; it sees arrays and integers only."""
-        return cast(Function, numba.njit(cache=True, boundscheck=False, error_model="numpy")(function))
+        return cast(Function, _dispatcher(function))
+
+    def recursive_kernel(signature: str) -> Callable[[Function], Function]:
+        """A kernel that calls itself: compiled at import for one signature (numba cannot keep it on disk otherwise)."""
+
+        def decorate(function: Function) -> Function:
+            dispatcher = _dispatcher(function)
+            dispatcher.compile(signature)
+            return cast(Function, dispatcher)
+
+        return decorate
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def copy_words(typing: Any, target: Any, at: Any, source: Any, first: Any, count: Any) -> Any:
+        """``target[at : at + count] = source[first : first + count]`` of contiguous arrays of one dtype, by memcpy.
+
+        A loop over 4,008 words takes 2.0 us, memcpy 0.6 us, and a token bitmask is copied at every step.
+        """
+        if target.dtype != source.dtype or target.layout != "C" or source.layout != "C":
+            raise TypingError("copy_words: expected two contiguous arrays of one dtype")
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            def address(array_type: Any, value: Any, index: Any, index_type: Any) -> Any:
+                array = context.make_array(array_type)(context, builder, value)
+                offset = context.cast(builder, index, index_type, types.intp)
+                return cgutils.gep_inbounds(builder, array.data, offset)
+
+            to = address(signature.args[0], arguments[0], arguments[1], signature.args[1])
+            source_at = address(signature.args[2], arguments[2], arguments[3], signature.args[3])
+            number = context.cast(builder, arguments[4], signature.args[4], types.intp)
+            cgutils.raw_memcpy(builder, to, source_at, number, target.dtype.bitwidth // 8)
+            return context.get_dummy_value()
+
+        return types.void(target, at, source, first, count), generate

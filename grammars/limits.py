@@ -32,6 +32,8 @@ class Limits:
     """Stack-set nodes kept at once: bounds nesting depth times ambiguity."""
     max_cached_masks: int = 2_048
     """Token bitmasks kept at once (16 KB each for 128k tokens)."""
+    max_rollback_kept: int = 1_024
+    """Steps of a matcher's history kept when room is made; rolling back further replays the tokens."""
 
 
 DEFAULT_LIMITS = Limits()

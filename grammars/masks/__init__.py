@@ -1,0 +1,1 @@
+"""Where tokens and grammars meet: the token bitmask of a configuration."""

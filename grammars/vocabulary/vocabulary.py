@@ -18,7 +18,9 @@ import numpy as np
 
 from grammars.errors import VocabularyError
 
+from ..ir.nodes import Int32Array
 from .end_tokens import end_token_ids
+from .tables import build_tables
 from .tiktoken import read_tiktoken
 from .tokenizer_json import SpecialTokens, TokenizerTokens, read_special_tokens, read_tokenizer_json
 
@@ -195,6 +197,11 @@ class Vocabulary:
         content.update(lengths.tobytes())
         content.update(b"".join(filter(None, self.tokens)))
         return content.hexdigest()
+
+    @cached_property
+    def tables(self) -> Int32Array:
+        """All that kernels need (tries, slices, bytes) as one array, computed at first use."""
+        return build_tables(self.tokens, self.eos_token_ids)
 
     def _check_id(self, token_id: int, what: str) -> None:
         if not 0 <= token_id < len(self.tokens):

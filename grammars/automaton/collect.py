@@ -1,0 +1,132 @@
+"""Makes room when a table is full: keeps the configurations still in use and slides them together.
+
+Stack sets and configurations keep their order, so what was sorted stays sorted and equal stays equal; transitions and
+bitmasks are dropped and computed again when needed. No result changes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..ir.nodes import Int32Array
+from ..jit import kernel
+from .configurations import open_transitions, rehash_configurations
+from .memory import (
+    ACCEPTING,
+    CONFIGURATION_TABLE_SIZE,
+    CONFIGURATION_WORDS,
+    CONFIGURATIONS,
+    END_ITEM,
+    FIRST_ITEM,
+    FLAGS,
+    HASH,
+    ITEMS,
+    MASK_ROW,
+    NUM_CONFIGURATIONS,
+    NUM_ITEMS,
+    NUM_MASKS,
+    NUM_STACK_EDGES,
+    NUM_STACKS,
+    SMALLEST_TABLE,
+    STACK_EDGES,
+    STACK_TABLE_SIZE,
+    STACK_WORDS,
+    STACKS,
+    UNION_SLOTS,
+    UNION_TOP,
+    UNION_WORDS,
+    UNIONS,
+    Memory,
+)
+from .stacks import mix, rehash_stacks
+
+__all__ = ["collect"]
+
+
+@kernel
+def mark_stacks(memory: Memory, live: Int32Array) -> Int32Array:
+    """(stack sets,) 1 for those that a live configuration can reach. A set below always has the smaller id."""
+    marks = np.zeros(memory[NUM_STACKS], np.int32)
+    marks[0] = 1
+    for configuration in live:
+        record = memory[CONFIGURATIONS] + CONFIGURATION_WORDS * configuration
+        for item in range(memory[record + FIRST_ITEM], memory[record + END_ITEM]):
+            marks[memory[memory[ITEMS] + 2 * item + 1]] = 1
+    for stack in range(len(marks) - 1, -1, -1):
+        if marks[stack]:
+            record = memory[STACKS] + STACK_WORDS * stack
+            for edge in range(memory[record], memory[record + 1]):
+                marks[memory[memory[STACK_EDGES] + 2 * edge + 1]] = 1
+    return marks
+
+
+@kernel
+def slide_stacks(memory: Memory, marks: Int32Array) -> None:
+    """Keep the marked stack sets; ``marks`` becomes the new id of each."""
+    stacks, edges = memory[STACKS], memory[STACK_EDGES]
+    num_stacks = num_edges = 0
+    for stack in range(len(marks)):
+        if not marks[stack]:
+            continue
+        old, new = stacks + STACK_WORDS * stack, stacks + STACK_WORDS * num_stacks
+        first, end, holds_empty = memory[old], memory[old + 1], memory[old + 2]
+        code = mix(holds_empty + 7, end - first)
+        memory[new] = num_edges
+        for edge in range(first, end):
+            below = marks[memory[edges + 2 * edge + 1]]
+            memory[edges + 2 * num_edges] = memory[edges + 2 * edge]
+            memory[edges + 2 * num_edges + 1] = below
+            code = mix(mix(code, memory[edges + 2 * num_edges]), below)
+            num_edges += 1
+        memory[new + 1] = num_edges
+        memory[new + 2] = holds_empty
+        memory[new + 3] = code
+        marks[stack] = num_stacks
+        num_stacks += 1
+    memory[NUM_STACKS] = num_stacks
+    memory[NUM_STACK_EDGES] = num_edges
+    memory[UNION_TOP] = 0
+    for slot in range(memory[UNIONS], memory[UNIONS] + UNION_WORDS * UNION_SLOTS):
+        memory[slot] = -1
+    memory[STACK_TABLE_SIZE] = SMALLEST_TABLE // 2
+    while memory[STACK_TABLE_SIZE] == SMALLEST_TABLE // 2 or memory[STACK_TABLE_SIZE] <= 2 * num_stacks:
+        rehash_stacks(memory)
+
+
+@kernel
+def slide_configurations(memory: Memory, live: Int32Array, new_stacks: Int32Array) -> None:
+    """Keep the live configurations (ascending ids): ``live[i]`` becomes i + 1."""
+    items, records = memory[ITEMS], memory[CONFIGURATIONS]
+    num_items = 0
+    for index in range(len(live)):
+        old, new = records + CONFIGURATION_WORDS * live[index], records + CONFIGURATION_WORDS * (index + 1)
+        first, end = memory[old + FIRST_ITEM], memory[old + END_ITEM]
+        for word in range(CONFIGURATION_WORDS):
+            memory[new + word] = memory[old + word]
+        memory[new + FIRST_ITEM] = num_items
+        code = mix(memory[new + FLAGS] & ACCEPTING, 17)
+        for item in range(first, end):
+            stack = new_stacks[memory[items + 2 * item + 1]]
+            memory[items + 2 * num_items] = memory[items + 2 * item]
+            memory[items + 2 * num_items + 1] = stack
+            code = mix(mix(code, memory[items + 2 * num_items]), stack)
+            num_items += 1
+        memory[new + END_ITEM] = num_items
+        memory[new + HASH] = code
+        memory[new + MASK_ROW] = -1
+    memory[NUM_ITEMS] = num_items
+    memory[NUM_CONFIGURATIONS] = len(live) + 1
+    memory[NUM_MASKS] = 0
+    memory[CONFIGURATION_TABLE_SIZE] = SMALLEST_TABLE // 2
+    while memory[CONFIGURATION_TABLE_SIZE] == SMALLEST_TABLE // 2 or memory[CONFIGURATION_TABLE_SIZE] <= 2 * len(live) + 2:
+        rehash_configurations(memory)
+    for index in range(len(live)):
+        open_transitions(memory, index + 1)
+
+
+@kernel
+def collect(memory: Memory, live: Int32Array) -> None:
+    """Keep the configurations ``live`` (ascending ids, distinct); afterwards ``live[i]`` has the id i + 1."""
+    marks = mark_stacks(memory, live)
+    slide_stacks(memory, marks)
+    slide_configurations(memory, live, marks)

@@ -1,0 +1,273 @@
+"""Configurations: where a text may stand in the network, closed under everything that reads no byte.
+
+A configuration is a list of items (network state, set of return stacks), one per state, sorted by state, together
+with a flag whether the text is complete. Only states that read bytes are kept. Equal configurations have one id.
+
+A closure is built in three moves: ``open_closure``, any number of ``add_item``, then ``close_closure``, which follows
+epsilon edges, calls (push) and ends of rules (pop) to the fixpoint and finds or adds the configuration. Only these
+kernels write the arenas CLOSURE*, CONFIGURATIONS, ITEMS and CONFIGURATION_TABLE.
+"""
+
+from __future__ import annotations
+
+from ..jit import kernel
+from .memory import (
+    ACCEPTING,
+    BYTE_EDGES,
+    CALL_EDGES,
+    CAPACITY,
+    CLOSURE,
+    CLOSURE_ACCEPTING,
+    CLOSURE_COUNT,
+    CLOSURE_QUEUE,
+    CLOSURE_STAMP,
+    CLOSURE_STATES,
+    CLOSURE_WAITING,
+    CLOSURE_WORDS,
+    CONFIGURATION_TABLE,
+    CONFIGURATION_TABLE_SIZE,
+    CONFIGURATION_WORDS,
+    CONFIGURATIONS,
+    DEAD,
+    END_CALL,
+    END_EDGE,
+    END_EPSILON,
+    END_ITEM,
+    EPSILON_EDGES,
+    FINAL,
+    FIRST_CALL,
+    FIRST_EDGE,
+    FIRST_EPSILON,
+    FIRST_ITEM,
+    FLAGS,
+    FULL_CONFIGURATIONS,
+    FULL_ITEMS,
+    HASH,
+    ITEMS,
+    MASK_ROW,
+    MAX_CONFIGURATIONS,
+    MAX_ITEMS,
+    NUM_CONFIGURATIONS,
+    NUM_ITEMS,
+    ONLY_TEXT,
+    STACK_EDGES,
+    STACK_WORDS,
+    STACKS,
+    STATE_CAPACITY,
+    STATE_FLAGS,
+    STATE_WORDS,
+    STATES,
+    TAKES_TEXT,
+    TRANSITIONS,
+    UNKNOWN,
+    Memory,
+)
+from .stacks import mix, push, union
+
+__all__ = ["add_item", "clear_configurations", "close_closure", "open_closure", "rehash_configurations"]
+
+
+@kernel
+def clear_configurations(memory: Memory) -> None:
+    """Forget all configurations; id 0 stays unused."""
+    table = memory[CONFIGURATION_TABLE]
+    for slot in range(table, table + memory[CONFIGURATION_TABLE_SIZE]):
+        memory[slot] = 0
+    memory[NUM_CONFIGURATIONS] = 1
+    memory[NUM_ITEMS] = 0
+
+
+@kernel
+def rehash_configurations(memory: Memory) -> None:
+    """Double the hash table and enter every configuration anew."""
+    table = memory[CONFIGURATION_TABLE]
+    size = 2 * memory[CONFIGURATION_TABLE_SIZE]
+    memory[CONFIGURATION_TABLE_SIZE] = size
+    for slot in range(table, table + size):
+        memory[slot] = 0
+    for configuration in range(1, memory[NUM_CONFIGURATIONS]):
+        slot = memory[memory[CONFIGURATIONS] + CONFIGURATION_WORDS * configuration + HASH] & (size - 1)
+        while memory[table + slot] != 0:
+            slot = (slot + 1) & (size - 1)
+        memory[table + slot] = configuration
+
+
+@kernel
+def open_closure(memory: Memory) -> None:
+    """Start a new, empty closure; entries of older ones are stale by their stamp."""
+    memory[CLOSURE_STAMP] += 1
+    memory[CLOSURE_COUNT] = 0
+    memory[CLOSURE_WAITING] = 0
+    memory[CLOSURE_ACCEPTING] = 0
+
+
+@kernel
+def add_item(memory: Memory, state: int, stack: int) -> int:
+    """Put a state with a set of return stacks into the open closure; negative when a union fails."""
+    entry = memory[CLOSURE] + CLOSURE_WORDS * state
+    if memory[entry] != memory[CLOSURE_STAMP]:
+        memory[entry] = memory[CLOSURE_STAMP]
+        memory[entry + 1] = stack
+        memory[memory[CLOSURE_STATES] + memory[CLOSURE_COUNT]] = state
+        memory[CLOSURE_COUNT] += 1
+    else:
+        known = memory[entry + 1]
+        if known == stack:
+            return 0
+        both = union(memory, known, stack, 0)
+        if both < 0:
+            return both
+        if both == known:
+            return 0
+        memory[entry + 1] = both
+        if memory[entry + 2] == 1:
+            return 0
+    memory[entry + 2] = 1
+    memory[memory[CLOSURE_QUEUE] + memory[CLOSURE_WAITING]] = state
+    memory[CLOSURE_WAITING] += 1
+    return 0
+
+
+@kernel
+def follow(memory: Memory, state: int) -> int:
+    """Add everything that ``state`` of the open closure reaches without a byte."""
+    record = memory[STATES] + STATE_WORDS * state
+    stack = memory[memory[CLOSURE] + CLOSURE_WORDS * state + 1]
+    for edge in range(memory[record + FIRST_EPSILON], memory[record + END_EPSILON]):
+        status = add_item(memory, memory[memory[EPSILON_EDGES] + edge], stack)
+        if status < 0:
+            return status
+    for edge in range(memory[record + FIRST_CALL], memory[record + END_CALL]):
+        call = memory[CALL_EDGES] + 2 * edge
+        pushed = stack
+        if memory[call + 1] >= 0:
+            pushed = push(memory, memory[call + 1], stack)
+            if pushed < 0:
+                return pushed
+        status = add_item(memory, memory[call], pushed)
+        if status < 0:
+            return status
+    if memory[record + STATE_FLAGS] & FINAL:
+        frames = memory[STACKS] + STACK_WORDS * stack
+        if memory[frames + 2]:
+            memory[CLOSURE_ACCEPTING] = 1
+        for edge in range(memory[frames], memory[frames + 1]):
+            pair = memory[STACK_EDGES] + 2 * edge
+            status = add_item(memory, memory[pair], memory[pair + 1])
+            if status < 0:
+                return status
+    return 0
+
+
+@kernel
+def sort_states(memory: Memory, first: int, count: int) -> None:
+    """Shell sort of ``count`` words from ``first``: short lists mostly, nearly sorted ones often."""
+    gap = 1
+    while gap < count // 3:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for i in range(first + gap, first + count):
+            value = memory[i]
+            j = i - gap
+            while j >= first and memory[j] > value:
+                memory[j + gap] = memory[j]
+                j -= gap
+            memory[j + gap] = value
+        gap //= 3
+
+
+@kernel
+def close_closure(memory: Memory) -> int:
+    """Run the open closure to its fixpoint; the id of its configuration, DEAD when there is none, or what is full."""
+    while memory[CLOSURE_WAITING] > 0:
+        memory[CLOSURE_WAITING] -= 1
+        state = memory[memory[CLOSURE_QUEUE] + memory[CLOSURE_WAITING]]
+        memory[memory[CLOSURE] + CLOSURE_WORDS * state + 2] = 0
+        status = follow(memory, state)
+        if status < 0:
+            return status
+    if memory[NUM_ITEMS] + memory[CLOSURE_COUNT] > memory[MAX_ITEMS]:
+        return FULL_ITEMS
+    reached = memory[CLOSURE_STATES]
+    sort_states(memory, reached, memory[CLOSURE_COUNT])
+    states, closure = memory[STATES], memory[CLOSURE]
+    first = memory[NUM_ITEMS]
+    base = memory[ITEMS] + 2 * first
+    count = 0
+    capacity = 0
+    flags = ONLY_TEXT
+    if memory[CLOSURE_ACCEPTING]:
+        flags |= ACCEPTING
+    code = mix(flags & ACCEPTING, 17)
+    for index in range(reached, reached + memory[CLOSURE_COUNT]):
+        state = memory[index]
+        record = states + STATE_WORDS * state
+        if memory[record + STATE_FLAGS] & TAKES_TEXT:
+            flags &= ~ONLY_TEXT
+        if memory[record + STATE_CAPACITY] > capacity:
+            capacity = memory[record + STATE_CAPACITY]
+        if memory[record + END_EDGE] > memory[record + FIRST_EDGE] or memory[record + STATE_CAPACITY] > 0:
+            stack = memory[closure + CLOSURE_WORDS * state + 1]
+            memory[base + 2 * count] = state
+            memory[base + 2 * count + 1] = stack
+            code = mix(mix(code, state), stack)
+            count += 1
+    if count == 0 and not flags & ACCEPTING:
+        return DEAD
+    return find_or_add_configuration(memory, count, flags, capacity, code)
+
+
+@kernel
+def find_or_add_configuration(memory: Memory, count: int, flags: int, capacity: int, code: int) -> int:
+    """The id of the configuration whose items lie just past the used part of ITEMS."""
+    items, records = memory[ITEMS], memory[CONFIGURATIONS]
+    first = memory[NUM_ITEMS]
+    base = items + 2 * first
+    table, size = memory[CONFIGURATION_TABLE], memory[CONFIGURATION_TABLE_SIZE]
+    slot = code & (size - 1)
+    while memory[table + slot] != 0:
+        record = records + CONFIGURATION_WORDS * memory[table + slot]
+        if (
+            memory[record + HASH] == code
+            and memory[record + END_ITEM] - memory[record + FIRST_ITEM] == count
+            and memory[record + FLAGS] & ACCEPTING == flags & ACCEPTING
+        ):
+            known = items + 2 * memory[record + FIRST_ITEM]
+            word = 0
+            while word < 2 * count and memory[known + word] == memory[base + word]:
+                word += 1
+            if word == 2 * count:
+                return memory[table + slot]
+        slot = (slot + 1) & (size - 1)
+    configuration = memory[NUM_CONFIGURATIONS]
+    if configuration >= memory[MAX_CONFIGURATIONS]:
+        return FULL_CONFIGURATIONS
+    memory[NUM_CONFIGURATIONS] = configuration + 1
+    memory[NUM_ITEMS] = first + count
+    record = records + CONFIGURATION_WORDS * configuration
+    memory[record + FIRST_ITEM] = first
+    memory[record + END_ITEM] = first + count
+    memory[record + FLAGS] = flags
+    memory[record + CAPACITY] = capacity
+    memory[record + MASK_ROW] = -1
+    memory[record + HASH] = code
+    memory[table + slot] = configuration
+    if 2 * (configuration + 1) >= size:
+        rehash_configurations(memory)
+    open_transitions(memory, configuration)
+    return configuration
+
+
+@kernel
+def open_transitions(memory: Memory, configuration: int) -> None:
+    """A row of transitions that is DEAD but for the bytes that some item reads, which are UNKNOWN."""
+    row = memory[TRANSITIONS] + 256 * configuration
+    for byte in range(row, row + 256):
+        memory[byte] = DEAD
+    record = memory[CONFIGURATIONS] + CONFIGURATION_WORDS * configuration
+    for item in range(memory[record + FIRST_ITEM], memory[record + END_ITEM]):
+        state = memory[STATES] + STATE_WORDS * memory[memory[ITEMS] + 2 * item]
+        for edge in range(memory[state + FIRST_EDGE], memory[state + END_EDGE]):
+            span = memory[memory[BYTE_EDGES] + 2 * edge]
+            for byte in range(span & 0xFF, (span >> 8) + 1):
+                memory[row + byte] = UNKNOWN

@@ -1,0 +1,122 @@
+"""The machine of one compiled grammar: its memory, and the one place that makes room in it.
+
+Who may write: kernels called from the thread that holds the interpreter lock; they never release it, so the tables
+can be shared by any number of matchers without a lock of their own.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+from weakref import WeakSet
+
+import numpy as np
+
+from ..errors import LimitExceeded
+from ..limits import Limits
+from ..masks.walk import forget_masks
+from .collect import collect
+from .memory import (
+    BYTE_EDGES,
+    CALL_EDGES,
+    CLOSURE,
+    CLOSURE_QUEUE,
+    CLOSURE_STATES,
+    CLOSURE_WORDS,
+    EPSILON_EDGES,
+    FULL_MASKS,
+    MAX_CONFIGURATIONS,
+    MAX_ITEMS,
+    MAX_STACKS,
+    NUM_CONFIGURATIONS,
+    NUM_ITEMS,
+    NUM_STACKS,
+    NUM_STATES,
+    START,
+    START_STATE,
+    STATES,
+    TOO_DEEP,
+    Memory,
+    allocate,
+    wrap,
+)
+from .network import Network
+from .transitions import start
+
+__all__ = ["Machine", "Tenant"]
+
+
+class Tenant(Protocol):
+    """Whoever holds configuration ids across calls: it is asked for them, and told their new values."""
+
+    def live_configurations(self) -> list[int]:
+        """The ids that must survive."""
+        ...
+
+    def renumber(self, new_ids: dict[int, int]) -> None:
+        """Replace every id held; those not in ``new_ids`` are gone."""
+        ...
+
+
+class Machine:
+    """A network at work: lazily built configurations, transitions and bitmasks in one memory."""
+
+    def __init__(self, network: Network, num_words: int, limits: Limits) -> None:
+        self.limits = limits
+        self.tenants: WeakSet[Tenant] = WeakSet()
+        self.memory: Memory = self._load(network, num_words)
+        first = start(self.memory)
+        if first < 0:
+            raise LimitExceeded("max_items", limits.max_items, "the first step of the grammar")
+
+    @property
+    def start(self) -> int:
+        """The first configuration."""
+        return int(self.memory[START])
+
+    def _load(self, network: Network, num_words: int) -> Memory:
+        num_states = network.num_states
+        parts = {
+            STATES: network.states.reshape(-1),
+            BYTE_EDGES: network.byte_edges.reshape(-1),
+            EPSILON_EDGES: network.epsilon_edges,
+            CALL_EDGES: network.call_edges.reshape(-1),
+        }
+        blanks = {CLOSURE: CLOSURE_WORDS * num_states, CLOSURE_QUEUE: num_states, CLOSURE_STATES: num_states}
+        size = sum(map(len, parts.values())) + sum(blanks.values())
+        memory, offset = allocate(self.limits, num_words, size)
+        for arena, part in parts.items():
+            memory[arena] = offset
+            memory[offset : offset + len(part)] = part
+            offset += len(part)
+        for arena, length in blanks.items():
+            memory[arena] = offset
+            offset += length
+        memory[NUM_STATES] = num_states
+        memory[START_STATE] = network.start
+        return wrap(memory)
+
+    def make_room(self, status: int) -> None:
+        """Called with the negative status of a kernel that found a table full; afterwards the kernel can run again.
+
+        Raises :class:`~grammars.errors.LimitExceeded` when what is in use alone fills the table.
+        """
+        memory, limits = self.memory, self.limits
+        if status == FULL_MASKS:
+            forget_masks(memory)
+            return
+        if status == TOO_DEEP:
+            raise LimitExceeded("max_stack_nodes", limits.max_stack_nodes, "the text is nested too deeply")
+        live = {self.start}.union(*(tenant.live_configurations() for tenant in self.tenants))
+        kept = np.array(sorted(live), np.int32)
+        collect(memory, kept)
+        new_ids = {int(old): new for new, old in enumerate(kept, 1)}
+        memory[START] = new_ids[self.start]
+        for tenant in self.tenants:
+            tenant.renumber(new_ids)
+        for used, most, limit in (
+            (NUM_CONFIGURATIONS, MAX_CONFIGURATIONS, "max_configurations"),
+            (NUM_ITEMS, MAX_ITEMS, "max_items"),
+            (NUM_STACKS, MAX_STACKS, "max_stack_nodes"),
+        ):
+            if memory[used] > memory[most] // 4 * 3:
+                raise LimitExceeded(limit, getattr(limits, limit), "the text and its matchers in use")

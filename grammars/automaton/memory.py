@@ -1,0 +1,211 @@
+"""The machine's memory: one int32 array, cut into named arenas.
+
+Kernels take this one array (a call from Python costs by the number of arrays it passes) and find everything by
+offset. Its first words are the header: where each arena begins and how much of it is in use. The arenas are reserved
+at their full size, but the operating system hands out pages only when they are first written, so nothing is ever
+copied to grow and an idle machine costs what it has touched.
+
+Layout, all counts in int32 words::
+
+    header | stacks | stack edges | stack table | unions | union scratch | configurations | items | configuration table
+           | transitions | masks | walk path | network | closure
+
+The last two depend on the grammar; the others on :class:`~grammars.limits.Limits` and the vocabulary.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+
+from ..ir.nodes import Int32Array
+from ..jit import CHECKED
+from ..limits import Limits
+
+__all__ = ["CheckedMemory", "Memory", "allocate", "layout", "reserve"]
+
+# -- header: bases of arenas --------------------------------------------------------------------------------------
+STACKS: Final = 0  # 4 words a stack set: first edge, end of edges, holds the empty stack, hash
+STACK_EDGES: Final = 1  # 2 words an edge: return state, stack set below
+STACK_TABLE: Final = 2  # hash table of stack sets, entry = id + 1
+UNIONS: Final = 3  # direct-mapped memo of unions, 3 words: left, right, result
+CONFIGURATIONS: Final = 4  # 8 words each, see below
+ITEMS: Final = 5  # 2 words an item: state, stack set
+CONFIGURATION_TABLE: Final = 6  # hash table of configurations, entry = id (0: free)
+TRANSITIONS: Final = 7  # 256 words a configuration: next configuration, UNKNOWN or DEAD
+MASKS: Final = 8  # num_words a cached token bitmask
+WALK_PATH: Final = 9  # configuration at each depth of a trie walk
+STATES: Final = 10  # 8 words a network state, see below
+BYTE_EDGES: Final = 11  # 2 words an edge: low | high << 8, target
+EPSILON_EDGES: Final = 12  # 1 word: target
+CALL_EDGES: Final = 13  # 2 words: start of the called rule, return state (-1: tail call, nothing to return to)
+CLOSURE: Final = 14  # 4 words a network state: stamp, stack set, queued, spare
+CLOSURE_QUEUE: Final = 15  # states waiting
+CLOSURE_STATES: Final = 16  # states reached
+UNION_SCRATCH: Final = 17  # edges of unions under way
+
+# -- header: counts -----------------------------------------------------------------------------------------------
+NUM_STACKS: Final = 20
+NUM_STACK_EDGES: Final = 21
+NUM_CONFIGURATIONS: Final = 22
+NUM_ITEMS: Final = 23
+NUM_MASKS: Final = 24
+STACK_TABLE_SIZE: Final = 25  # power of two
+CONFIGURATION_TABLE_SIZE: Final = 26  # power of two
+CLOSURE_STAMP: Final = 27  # which closure the entries of CLOSURE belong to
+CLOSURE_COUNT: Final = 28  # states reached so far
+CLOSURE_WAITING: Final = 29  # length of the queue
+CLOSURE_ACCEPTING: Final = 30  # 1 when some stack ran empty at a final state
+UNION_TOP: Final = 31  # words of UNION_SCRATCH in use
+
+# -- header: fixed sizes ------------------------------------------------------------------------------------------
+MAX_STACKS: Final = 32
+MAX_STACK_EDGES: Final = 33
+MAX_CONFIGURATIONS: Final = 34
+MAX_ITEMS: Final = 35
+MAX_MASKS: Final = 36
+NUM_WORDS: Final = 37  # int32 words of a token bitmask
+NUM_STATES: Final = 38
+START_STATE: Final = 39
+START: Final = 40  # the first configuration
+
+# -- header: counters for measuring -------------------------------------------------------------------------------
+COUNT_STEPS: Final = 44
+COUNT_WALKS: Final = 45
+COUNT_VISITED: Final = 46
+HEADER_WORDS: Final = 64
+
+STACK_WORDS: Final = 4
+CONFIGURATION_WORDS: Final = 8
+STATE_WORDS: Final = 8
+CLOSURE_WORDS: Final = 4
+UNION_WORDS: Final = 3
+UNION_SLOTS: Final = 4096
+UNION_SCRATCH_WORDS: Final = 1 << 19
+SMALLEST_TABLE: Final = 1024
+WALK_PATH_WORDS: Final = 4096  # no token is longer
+
+# offsets inside a configuration's record
+FIRST_ITEM: Final = 0
+END_ITEM: Final = 1
+FLAGS: Final = 2
+CAPACITY: Final = 3
+MASK_ROW: Final = 4  # -1: not computed
+HASH: Final = 5
+
+# flags of a configuration
+ACCEPTING: Final = 1  # the text so far is complete
+ONLY_TEXT: Final = 2  # no way on but CAPACITY takes characters of string text
+
+# offsets inside a network state's record
+FIRST_EDGE: Final = 0
+END_EDGE: Final = 1
+FIRST_EPSILON: Final = 2
+END_EPSILON: Final = 3
+FIRST_CALL: Final = 4
+END_CALL: Final = 5
+STATE_FLAGS: Final = 6
+STATE_CAPACITY: Final = 7  # so many characters of string text may follow here (see masks/slices)
+
+# flags of a network state
+FINAL: Final = 1  # the rule ends here
+TAKES_TEXT: Final = 2  # has a way for string text that STATE_CAPACITY does not speak of
+
+UNBOUNDED_CAPACITY: Final = 1 << 30
+
+# what a kernel returns instead of an id
+UNKNOWN: Final = 0
+DEAD: Final = -1
+FULL_CONFIGURATIONS: Final = -10
+FULL_ITEMS: Final = -11
+FULL_STACKS: Final = -12
+FULL_MASKS: Final = -13
+TOO_DEEP: Final = -14
+
+
+class CheckedMemory:
+    """The same words behind checks: every index in bounds and not negative, every value fits, reads are Python ints."""
+
+    def __init__(self, words: Int32Array) -> None:
+        self.words = words
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def __getitem__(self, index: int) -> int:
+        if not 0 <= index < len(self.words):
+            raise IndexError(f"read of word {index} of {len(self.words)}")
+        return int(self.words[index])
+
+    def __setitem__(self, index: int, value: int) -> None:
+        if not 0 <= index < len(self.words):
+            raise IndexError(f"write of word {index} of {len(self.words)}")
+        if not -(1 << 31) <= value < 1 << 31:
+            raise OverflowError(f"write of {value} to word {index}")
+        self.words[index] = value
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.words.tolist())
+
+
+Memory = Int32Array | CheckedMemory
+
+
+def wrap(words: Int32Array) -> Memory:
+    """The array as kernels take it: as it is, or checked in the checked mode."""
+    return CheckedMemory(words) if CHECKED else words
+
+
+def words_of(memory: Memory) -> Int32Array:
+    """The plain array behind a memory, for bulk work outside kernels."""
+    return memory.words if isinstance(memory, CheckedMemory) else memory
+
+
+def reserve(num_words: int) -> Int32Array:
+    """An int32 array of zeros whose pages cost nothing until they are written."""
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
+    return np.frombuffer(mmap.mmap(-1, 4 * num_words, flags=flags), np.int32)
+
+
+def _round_up_power(value: int) -> int:
+    return 1 << max(0, value - 1).bit_length()
+
+
+def layout(limits: Limits, num_words: int) -> dict[int, int]:
+    """Sizes in words of the arenas that do not depend on the grammar, in order."""
+    stack_edges = 2 * limits.max_stack_nodes
+    return {
+        STACKS: STACK_WORDS * limits.max_stack_nodes,
+        STACK_EDGES: 2 * stack_edges,
+        STACK_TABLE: max(SMALLEST_TABLE, 2 * _round_up_power(limits.max_stack_nodes)),
+        UNIONS: UNION_WORDS * UNION_SLOTS,
+        UNION_SCRATCH: UNION_SCRATCH_WORDS + 2,
+        CONFIGURATIONS: CONFIGURATION_WORDS * limits.max_configurations,
+        ITEMS: 2 * limits.max_items,
+        CONFIGURATION_TABLE: max(SMALLEST_TABLE, 2 * _round_up_power(limits.max_configurations)),
+        TRANSITIONS: 256 * limits.max_configurations,
+        MASKS: num_words * limits.max_cached_masks,
+        WALK_PATH: WALK_PATH_WORDS,
+    }
+
+
+def allocate(limits: Limits, num_words: int, grammar_words: int) -> tuple[Int32Array, int]:
+    """A fresh memory with its header set, and the offset of the part that depends on the grammar."""
+    sizes = layout(limits, num_words)
+    memory = reserve(HEADER_WORDS + sum(sizes.values()) + grammar_words)
+    offset = HEADER_WORDS
+    for arena, size in sizes.items():
+        memory[arena] = offset
+        offset += size
+    memory[MAX_STACKS] = limits.max_stack_nodes
+    memory[MAX_STACK_EDGES] = 2 * limits.max_stack_nodes
+    memory[MAX_CONFIGURATIONS] = limits.max_configurations
+    memory[MAX_ITEMS] = limits.max_items
+    memory[MAX_MASKS] = limits.max_cached_masks
+    memory[NUM_WORDS] = num_words
+    memory[STACK_TABLE_SIZE] = SMALLEST_TABLE
+    memory[CONFIGURATION_TABLE_SIZE] = SMALLEST_TABLE
+    return memory, offset

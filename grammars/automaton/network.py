@@ -1,0 +1,55 @@
+"""Networks: what the machine runs. States with byte edges, epsilon edges and calls to rules; some end a rule."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..errors import LimitExceeded, UnsatisfiableGrammar
+from ..ir.analyze import analyze
+from ..ir.nodes import IR, Int32Array
+from ..limits import DEFAULT_LIMITS, Limits
+from .emit import emit_all
+from .measure import NUM_STATES, ONLY_TEXT_CHARACTER, measure
+from .pack import pack
+from .productive import drop_unproductive
+
+__all__ = ["Network", "build_network"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Network:
+    """A recursive transition network over bytes, frozen.
+
+    ``states`` (S, STATE_WORDS) index into ``byte_edges`` (E, 2: low | high << 8, target), ``epsilon_edges`` (P,) and
+    ``call_edges`` (C, 2: first state of the rule, return state or -1); see :mod:`grammars.automaton.memory`.
+    """
+
+    states: Int32Array
+    byte_edges: Int32Array
+    epsilon_edges: Int32Array
+    call_edges: Int32Array
+    start: int
+
+    @property
+    def num_states(self) -> int:
+        """How many states."""
+        return len(self.states)
+
+
+def build_network(ir: IR, *, limits: Limits = DEFAULT_LIMITS) -> Network:
+    """Compile an IR. Raises UnsatisfiableGrammar when no text matches, LimitExceeded when it would be too large."""
+    facts = analyze(ir)
+    if not facts.productive[ir.start]:
+        raise UnsatisfiableGrammar("no text matches this grammar: every way through it leads to a part that matches nothing")
+    leaves = (ir.nodes, ir.children, ir.data, ir.fragments, ir.fragment_states, ir.fragment_edges, ir.rules)
+    table = measure(*leaves)
+    num_states = int(table[ir.rules, NUM_STATES].sum() + table[ir.start, NUM_STATES])
+    if num_states > limits.max_states:
+        raise LimitExceeded("max_states", limits.max_states, f"the grammar needs {num_states:,} states")
+    edges, calls, rule_starts, rule_bodies, capacities, flags = emit_all(*leaves, ir.start, table)
+    if not facts.productive[ir.rules].all():
+        edges, calls = drop_unproductive(edges, calls, rule_starts, flags)
+    neutral = table[rule_bodies, ONLY_TEXT_CHARACTER] != 0
+    neutral[len(ir.rules)] = False  # nobody calls the start
+    packed = pack(edges, calls, rule_starts, capacities, flags, neutral)
+    return Network(*packed, start=int(rule_starts[len(ir.rules)]))

@@ -1,0 +1,44 @@
+"""Drops the edges that lead nowhere: into states from which no end of the rule can be reached.
+
+What is left is such that every configuration the machine can reach has a way to a complete text, so a mask never
+allows a byte that ends in a dead end.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from ..ir.nodes import Int32Array
+from ..jit import kernel
+from .memory import FINAL
+
+__all__ = ["drop_unproductive"]
+
+
+@kernel
+def productive_states(edges: Int32Array, calls: Int32Array, rule_starts: Int32Array, flags: Int32Array) -> npt.NDArray[np.bool_]:
+    """(S,) whether the end of the rule can be reached from the state: the least fixpoint, by sweeps."""
+    productive = flags & FINAL != 0
+    changed = True
+    while changed:
+        changed = False
+        for row in range(len(edges) - 1, -1, -1):
+            if productive[edges[row, 2]] and not productive[edges[row, 0]]:
+                productive[edges[row, 0]] = True
+                changed = True
+        for row in range(len(calls)):
+            source, rule, back = calls[row, 0], calls[row, 1], calls[row, 2]
+            if productive[back] and productive[rule_starts[rule]] and not productive[source]:
+                productive[source] = True
+                changed = True
+    return productive
+
+
+def drop_unproductive(
+    edges: Int32Array, calls: Int32Array, rule_starts: Int32Array, flags: Int32Array
+) -> tuple[Int32Array, Int32Array]:
+    """The byte and epsilon edges, and the calls, that lie on a way to the end of their rule."""
+    productive = productive_states(edges, calls, rule_starts, flags)
+    keep_calls = productive[calls[:, 2]] & productive[rule_starts[calls[:, 1]]]
+    return edges[productive[edges[:, 2]]], calls[keep_calls]

@@ -1,0 +1,168 @@
+"""The token bitmask of a configuration: a depth-first walk of the token trie along the transitions.
+
+A dead byte cuts its whole subtree. Inside a JSON string nearly every token is allowed, so there a ready bitmask, the
+slice of text tokens of at most CAPACITY characters, is taken first, and only the tokens that are not text are walked.
+"""
+
+from __future__ import annotations
+
+from ..automaton.memory import (
+    ACCEPTING,
+    CAPACITY,
+    CONFIGURATION_WORDS,
+    CONFIGURATIONS,
+    COUNT_VISITED,
+    COUNT_WALKS,
+    DEAD,
+    FLAGS,
+    FULL_MASKS,
+    MASK_ROW,
+    MASKS,
+    MAX_MASKS,
+    NUM_CONFIGURATIONS,
+    NUM_MASKS,
+    NUM_WORDS,
+    ONLY_TEXT,
+    TRANSITIONS,
+    UNBOUNDED_CAPACITY,
+    UNKNOWN,
+    WALK_PATH,
+    Memory,
+)
+from ..automaton.transitions import compute_transition, next_configuration
+from ..jit import copy_words, kernel
+from ..vocabulary.bitmask import TokenBitmask
+from ..vocabulary.tables import (
+    END_TOKENS,
+    NODES,
+    NUM_END_TOKENS,
+    NUM_SLICES,
+    NUM_TWINS,
+    ROOTS,
+    SLICES,
+    TABLE_SIZE,
+    TOKEN_BYTES,
+    TOKEN_OFFSETS,
+    TWINS,
+)
+from ..vocabulary.trie import DEPTH_SHIFT, TOKEN_MASK
+
+__all__ = ["consume_token", "fill_bitmask", "forget_masks"]
+
+
+@kernel
+def set_bit(memory: Memory, mask: int, token: int) -> None:
+    """Allow a token in the bitmask that begins at word ``mask``."""
+    bit = token & 31
+    # bit 31 is the sign: written so that no intermediate value leaves 32 bits
+    memory[mask + (token >> 5)] |= (1 << bit) if bit < 31 else -(1 << 31)
+
+
+@kernel
+def walk_subtree(memory: Memory, tables: Memory, node: int, target: int, mask: int) -> int:
+    """Walk one subtree of the trie, whose first byte led to ``target``; negative when a table is full."""
+    path, transitions, nodes = memory[WALK_PATH], memory[TRANSITIONS], tables[NODES]
+    end = node + (tables[nodes + 2 * node] >> 8)
+    token = tables[nodes + 2 * node + 1] & TOKEN_MASK
+    if token > 0:
+        set_bit(memory, mask, token - 1)
+    memory[path] = target
+    first = node
+    node += 1
+    while node < end:
+        word = tables[nodes + 2 * node]
+        below = tables[nodes + 2 * node + 1]
+        depth = below >> DEPTH_SHIFT
+        here = memory[path + depth - 1]
+        target = memory[transitions + 256 * here + (word & 0xFF)]
+        if target == UNKNOWN:
+            target = compute_transition(memory, here, word & 0xFF)
+            if target < DEAD:
+                return target
+        if target < 0:
+            node += word >> 8
+        else:
+            memory[path + depth] = target
+            token = below & TOKEN_MASK
+            if token > 0:
+                set_bit(memory, mask, token - 1)
+            node += 1
+    memory[COUNT_VISITED] += end - first
+    return 0
+
+
+@kernel
+def compute_bitmask(memory: Memory, tables: Memory, configuration: int, mask: int) -> int:
+    """Write the bitmask of a configuration at word ``mask``; negative when a table is full."""
+    memory[COUNT_WALKS] += 1
+    num_words = memory[NUM_WORDS]
+    record = memory[CONFIGURATIONS] + CONFIGURATION_WORDS * configuration
+    capacity = memory[record + CAPACITY]
+    roots = tables[ROOTS]
+    if capacity > 0:
+        copy_words(memory, mask, tables, tables[SLICES] + min(capacity, NUM_SLICES - 1) * num_words, num_words)
+        if capacity >= UNBOUNDED_CAPACITY or memory[record + FLAGS] & ONLY_TEXT:
+            roots += 256
+    else:
+        for word in range(mask, mask + num_words):
+            memory[word] = 0
+    for byte in range(256):
+        node = tables[roots + byte]
+        if node >= 0 and memory[memory[TRANSITIONS] + 256 * configuration + byte] != DEAD:
+            target = next_configuration(memory, configuration, byte)
+            if target >= 0:
+                target = walk_subtree(memory, tables, node, target, mask)
+            if target < DEAD:
+                return target
+    twins = tables[TWINS]
+    for twin in range(tables[NUM_TWINS]):
+        token = tables[twins + 2 * twin]
+        if memory[mask + (token >> 5)] >> (token & 31) & 1:
+            set_bit(memory, mask, tables[twins + 2 * twin + 1])
+    if memory[record + FLAGS] & ACCEPTING:
+        for index in range(tables[NUM_END_TOKENS]):
+            set_bit(memory, mask, tables[tables[END_TOKENS] + index])
+    return 0
+
+
+@kernel
+def fill_bitmask(memory: Memory, tables: Memory, configuration: int, bitmask: TokenBitmask, row: int) -> int:
+    """Copy the configuration's bitmask, computed once, into a row of ``bitmask``; negative when a table is full."""
+    num_words = memory[NUM_WORDS]
+    record = memory[CONFIGURATIONS] + CONFIGURATION_WORDS * configuration
+    place = memory[record + MASK_ROW]
+    if place < 0:
+        place = memory[NUM_MASKS]
+        if place >= memory[MAX_MASKS]:
+            return FULL_MASKS
+        status = compute_bitmask(memory, tables, configuration, memory[MASKS] + place * num_words)
+        if status < 0:
+            return status
+        memory[record + MASK_ROW] = place
+        memory[NUM_MASKS] = place + 1
+    copy_words(bitmask[row], 0, memory, memory[MASKS] + place * num_words, num_words)
+    return 0
+
+
+@kernel
+def forget_masks(memory: Memory) -> None:
+    """Drop every cached bitmask."""
+    for configuration in range(1, memory[NUM_CONFIGURATIONS]):
+        memory[memory[CONFIGURATIONS] + CONFIGURATION_WORDS * configuration + MASK_ROW] = -1
+    memory[NUM_MASKS] = 0
+
+
+@kernel
+def consume_token(memory: Memory, tables: Memory, configuration: int, token: int) -> int:
+    """Where the bytes of a token lead: a configuration, DEAD (also for ids without bytes), or what is full."""
+    if token < 0 or token >= tables[TABLE_SIZE]:
+        return DEAD
+    first = tables[tables[TOKEN_OFFSETS] + token]
+    end = tables[tables[TOKEN_OFFSETS] + token + 1]
+    if first == end:
+        return DEAD
+    for index in range(tables[TOKEN_BYTES] + first, tables[TOKEN_BYTES] + end):
+        configuration = next_configuration(memory, configuration, tables[index])
+        if configuration < 0:
+            break
+    return configuration

@@ -1,0 +1,240 @@
+"""The state of one sequence: which tokens may come next, and what was written so far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .automaton.memory import ACCEPTING, CONFIGURATION_WORDS, CONFIGURATIONS, FLAGS, Memory, wrap
+from .automaton.transitions import forced_bytes, run_bytes
+from .errors import TokenRefused
+from .masks.walk import consume_token, fill_bitmask
+from .vocabulary.bitmask import TokenBitmask, allocate_token_bitmask, allowed_token_ids
+
+if TYPE_CHECKING:
+    from .compile import CompiledGrammar
+
+__all__ = ["Matcher"]
+
+FORGOTTEN = 0  # in the history: no longer kept, computed again from the tokens when rolled back to
+MOST_FORCED_BYTES = 4096
+
+
+class Matcher:
+    """Follows one sequence of tokens through a :class:`~grammars.CompiledGrammar`; made by its ``matcher()``.
+
+    >>> import grammars
+    >>> vocabulary = grammars.Vocabulary.from_bytes([b"a", b"b", b"ab", None], eos_token_ids=[3])
+    >>> matcher = grammars.compile_regex("ab*", vocabulary).matcher()
+    >>> matcher.allowed_token_ids()
+    [0, 2]
+    >>> matcher.consume(0)
+    >>> matcher.is_accepting, matcher.allowed_token_ids()
+    (True, [1, 3])
+    """
+
+    __slots__ = ("__weakref__", "_history", "_machine", "_memory", "_tables", "_terminated", "_tokens", "grammar")
+
+    def __init__(self, grammar: CompiledGrammar) -> None:
+        self.grammar = grammar
+        self._machine = grammar.machine
+        self._memory: Memory = self._machine.memory
+        self._tables: Memory = grammar.tables
+        self._tokens: list[int] = []
+        self._history: list[int] = [self._machine.start]
+        self._terminated = False
+        self._machine.tenants.add(self)
+
+    # -- what may come next -------------------------------------------------------------------------------------
+
+    def fill_next_token_bitmask(self, bitmask: TokenBitmask, row: int = 0) -> None:
+        """Write into ``bitmask[row]`` (int32, ceil(V / 32) words, bit 1 = allowed) which tokens may come next.
+
+        ``bitmask`` is a C-contiguous (B, words) array, as :func:`grammars.allocate_token_bitmask` makes it; a torch
+        tensor's ``.numpy()`` shares its memory. End tokens are set exactly where the text so far is complete; once
+        one was consumed, only they are. Raises ValueError for another shape or dtype.
+        """
+        self._check_bitmask(bitmask, row)
+        if self._terminated:
+            self._fill_terminated(bitmask, row)
+            return
+        status = fill_bitmask(self._memory, self._tables, self._history[-1], bitmask, row)
+        while status < 0:
+            self._machine.make_room(status)
+            status = fill_bitmask(self._memory, self._tables, self._history[-1], bitmask, row)
+
+    def allowed_token_ids(self) -> list[int]:
+        """The ids that may come next, ascending: the bitmask as a list, for tests and for people."""
+        bitmask = allocate_token_bitmask(1, self.grammar.vocabulary.size)
+        self.fill_next_token_bitmask(bitmask)
+        return [int(token_id) for token_id in allowed_token_ids(bitmask[0])]
+
+    @property
+    def is_accepting(self) -> bool:
+        """Whether the text so far is complete (more may still be allowed)."""
+        record = self._memory[CONFIGURATIONS] + CONFIGURATION_WORDS * self._history[-1]
+        return bool(self._memory[record + FLAGS] & ACCEPTING)
+
+    @property
+    def is_terminated(self) -> bool:
+        """Whether an end token was consumed: nothing more is accepted."""
+        return self._terminated
+
+    def forced_bytes(self) -> bytes:
+        """The bytes that must follow whatever is chosen, up to the first choice (empty if there is one now)."""
+        if self._terminated:
+            return b""
+        output = np.empty(MOST_FORCED_BYTES, np.int32)
+        count = forced_bytes(self._memory, self._history[-1], wrap(output))
+        while count < 0:
+            self._machine.make_room(count)
+            count = forced_bytes(self._memory, self._history[-1], wrap(output))
+        return output[:count].astype(np.uint8).tobytes()
+
+    def forced_tokens(self) -> list[int]:
+        """The token ids that must follow because at each of these steps exactly one id is allowed."""
+        ahead = self.fork()
+        forced: list[int] = []
+        while len(forced) < MOST_FORCED_BYTES:
+            allowed = ahead.allowed_token_ids()
+            if len(allowed) != 1 or allowed[0] in self.grammar.vocabulary.eos_token_ids:
+                break
+            forced.append(allowed[0])
+            ahead.consume(allowed[0])
+        return forced
+
+    # -- moving -------------------------------------------------------------------------------------------------
+
+    def consume(self, token_id: int) -> None:
+        """Append a token. Raises :class:`~grammars.TokenRefused`, and changes nothing, if it is not allowed."""
+        if not self._advance(token_id):
+            raise TokenRefused(token_id, self._why_refused(token_id))
+
+    def try_consume(self, token_ids: Iterable[int]) -> int:
+        """Append tokens until one is not allowed; how many were taken."""
+        count = 0
+        for token_id in token_ids:
+            if not self._advance(token_id):
+                break
+            count += 1
+        return count
+
+    def consume_bytes(self, data: bytes) -> bool:
+        """Append text that is not cut into tokens; False, and nothing changes, if it is not allowed.
+
+        It counts as one token for :meth:`rollback`.
+        """
+        if self._terminated:
+            return not data
+        words = wrap(np.frombuffer(data, np.uint8).astype(np.int32))
+        target = run_bytes(self._memory, self._history[-1], words, 0, len(data))
+        while target < -1:
+            self._machine.make_room(target)
+            target = run_bytes(self._memory, self._history[-1], words, 0, len(data))
+        if target < 0:
+            return False
+        self._append(data, target)
+        return True
+
+    def rollback(self, num_tokens: int) -> None:
+        """Undo the last ``num_tokens`` tokens, an end token included."""
+        if not 0 <= num_tokens <= len(self._tokens):
+            raise ValueError(f"rollback: expected 0 to {len(self._tokens)} tokens, got {num_tokens}")
+        if num_tokens == 0:
+            return
+        self._terminated = False
+        del self._tokens[-num_tokens:]
+        del self._history[-num_tokens:]
+        if self._history[-1] == FORGOTTEN:
+            self._replay()
+
+    def fork(self) -> Matcher:
+        """An independent matcher that stands where this one does."""
+        other = Matcher(self.grammar)
+        other._tokens = self._tokens.copy()
+        other._history = self._history.copy()
+        other._terminated = self._terminated
+        return other
+
+    def reset(self) -> None:
+        """Go back to the beginning."""
+        self._tokens = []
+        self._history = [self._machine.start]
+        self._terminated = False
+
+    @property
+    def num_tokens(self) -> int:
+        """How many tokens were consumed."""
+        return len(self._tokens)
+
+    # -- inside -------------------------------------------------------------------------------------------------
+
+    def _advance(self, token_id: int) -> bool:
+        if self._terminated:
+            return False
+        target = consume_token(self._memory, self._tables, self._history[-1], token_id)
+        while target < -1:
+            self._machine.make_room(target)
+            target = consume_token(self._memory, self._tables, self._history[-1], token_id)
+        if target < 0:
+            if token_id not in self.grammar.vocabulary.eos_token_ids or not self.is_accepting:
+                return False
+            target = self._history[-1]
+            self._terminated = True
+        self._append(token_id, target)
+        return True
+
+    def _append(self, token: Any, configuration: int) -> None:
+        self._tokens.append(token)
+        self._history.append(configuration)
+
+    def _why_refused(self, token_id: int) -> str:
+        vocabulary = self.grammar.vocabulary
+        if not 0 <= token_id < vocabulary.size:
+            return f"expected an id from 0 to {vocabulary.size - 1}"
+        if self._terminated:
+            return "the sequence has ended"
+        if token_id in vocabulary.eos_token_ids:
+            return "the text so far is not complete, so it cannot end here"
+        token = vocabulary.tokens[token_id]
+        if not token:
+            return "it has no text of its own (a special or unused token)"
+        return f"the grammar does not allow {token!r} here"
+
+    def _check_bitmask(self, bitmask: TokenBitmask, row: int) -> None:
+        words = self.grammar.num_words
+        if bitmask.dtype != np.int32 or bitmask.ndim != 2 or bitmask.shape[1] != words or not bitmask.flags.c_contiguous:
+            raise ValueError(
+                f"bitmask: expected a C-contiguous int32 array (B, {words}), got {bitmask.dtype} {bitmask.shape}; "
+                "make it by allocate_token_bitmask(batch_size, vocabulary.size)"
+            )
+        if not 0 <= row < bitmask.shape[0]:
+            raise ValueError(f"row: expected 0 to {bitmask.shape[0] - 1}, got {row}")
+
+    def _fill_terminated(self, bitmask: TokenBitmask, row: int) -> None:
+        bitmask[row] = 0
+        for token_id in self.grammar.vocabulary.eos_token_ids:
+            bitmask.view(np.uint32)[row, token_id >> 5] |= np.uint32(1 << (token_id & 31))
+
+    # -- a tenant of the machine --------------------------------------------------------------------------------
+
+    def live_configurations(self) -> list[int]:
+        """Of the history only the last steps are kept when room is needed; older ones can be computed again."""
+        kept = self.grammar.machine.limits.max_rollback_kept
+        if len(self._history) > kept:
+            self._history[:-kept] = [FORGOTTEN] * (len(self._history) - kept)
+        return [configuration for configuration in self._history[-kept:] if configuration != FORGOTTEN]
+
+    def renumber(self, new_ids: dict[int, int]) -> None:
+        """Take over the new ids of the configurations held."""
+        self._history = [new_ids.get(configuration, FORGOTTEN) for configuration in self._history]
+
+    def _replay(self) -> None:
+        tokens, self._tokens, self._history = self._tokens, [], [self._machine.start]
+        for token in tokens:
+            if isinstance(token, bytes):
+                self.consume_bytes(token)
+            else:
+                self._advance(token)
