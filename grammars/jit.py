@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-__all__ = ["CHECKED", "copy_words", "kernel", "recursive_kernel"]
+__all__ = ["CHECKED", "copy_words", "kernel"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -25,10 +25,6 @@ if CHECKED:
     def kernel(function: Function) -> Function:
         """Leave the function as plain Python: the checked mode."""
         return function
-
-    def recursive_kernel(signature: str) -> Callable[[Function], Function]:
-        """As :func:`kernel`."""
-        return kernel
 
     def copy_words(target: Any, at: int, source: Any, first: int, count: int) -> None:
         """``target[at : at + count] = source[first : first + count]``, word by word and checked."""
@@ -55,27 +51,14 @@ else:
                 digest.update(text)
         return digest.hexdigest()
 
-    def _dispatcher(function: Callable[..., Any]) -> Any:
+    def kernel(function: Function) -> Function:
+        """Compile the function to machine code on first use, kept on disk; it sees arrays and integers only."""
         dispatcher = numba.njit(cache=True, boundscheck=False, error_model="numpy")(function)
         cache_file = getattr(dispatcher._cache, "_cache_file", None)
         if cache_file is None:
             raise RuntimeError(f"numba {numba.__version__}: expected a cache file, found none; use a tested version")
         cache_file._source_stamp = _stamp_of_kernels(function.__module__.partition(".")[0])
-        return dispatcher
-
-    def kernel(function: Function) -> Function:
-        """Compile the function to machine code on first use, kept on disk; it sees arrays and integers only."""
-        return cast(Function, _dispatcher(function))
-
-    def recursive_kernel(signature: str) -> Callable[[Function], Function]:
-        """A kernel that calls itself: compiled at import for one signature (numba cannot keep it on disk otherwise)."""
-
-        def decorate(function: Function) -> Function:
-            dispatcher = _dispatcher(function)
-            dispatcher.compile(signature)
-            return cast(Function, dispatcher)
-
-        return decorate
+        return cast(Function, dispatcher)
 
     @intrinsic  # type: ignore[untyped-decorator]
     def copy_words(typing: Any, target: Any, at: Any, source: Any, first: Any, count: Any) -> Any:

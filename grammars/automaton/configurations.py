@@ -114,7 +114,7 @@ def add_item(memory: Memory, state: int, stack: int) -> int:
         known = memory[entry + 1]
         if known == stack:
             return 0
-        both = union(memory, known, stack, 0)
+        both = union(memory, known, stack)
         if both < 0:
             return both
         if both == known:

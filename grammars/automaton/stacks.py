@@ -9,9 +9,9 @@ Only these kernels write the arenas STACKS, STACK_EDGES, STACK_TABLE, UNIONS and
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Final
 
-from ..jit import kernel, recursive_kernel
+from ..jit import kernel
 from .memory import (
     FULL_STACKS,
     MAX_STACK_EDGES,
@@ -35,7 +35,7 @@ from .memory import (
 
 __all__ = ["clear_stacks", "find_or_add", "mix", "push", "rehash_stacks", "union"]
 
-MAX_UNION_DEPTH = 20_000
+FRAME_WORDS: Final = 6  # of a union under way: parent, left, right, place in left, place in right, edges merged
 
 
 @kernel
@@ -115,58 +115,126 @@ def find_or_add(memory: Memory, candidate: int, num_edges: int, holds_empty: int
 @kernel
 def push(memory: Memory, return_state: int, below: int) -> int:
     """The set of all stacks of ``below`` with ``return_state`` put on top."""
-    candidate = memory[UNION_SCRATCH] + memory[UNION_TOP]
+    candidate = memory[UNION_SCRATCH]  # no union is under way
     memory[candidate] = return_state
     memory[candidate + 1] = below
     return find_or_add(memory, candidate, 1, 0)
 
 
-@recursive_kernel("int64(int32[::1], int64, int64, int64)")
-def union(memory: Memory, left: int, right: int, depth: int) -> int:
-    """The set of the stacks of both; ``depth`` starts at 0 and bounds the recursion (TOO_DEEP)."""
-    if left == right:
-        return left
-    if left > right:
-        left, right = right, left
+@kernel
+def known_union(memory: Memory, left: int, right: int) -> int:
+    """The union of two different sets if the memo still holds it, else -1."""
     memo = memory[UNIONS] + UNION_WORDS * (mix(left, right) & (UNION_SLOTS - 1))
     if memory[memo] == left and memory[memo + 1] == right:
-        return memory[memo + 2] + 0
-    if depth > MAX_UNION_DEPTH:
-        return TOO_DEEP
+        return memory[memo + 2]
+    return -1
+
+
+@kernel
+def open_frame(memory: Memory, parent: int, left: int, right: int) -> int:
+    """Begin a union on top of the scratch stack; its frame, or TOO_DEEP."""
+    frame = memory[UNION_TOP]
     left_record, right_record = memory[STACKS] + STACK_WORDS * left, memory[STACKS] + STACK_WORDS * right
-    i, left_end = memory[left_record], memory[left_record + 1]
-    j, right_end = memory[right_record], memory[right_record + 1]
-    # Merged edges wait in scratch: the unions of the sets below add stack sets of their own meanwhile.
-    bottom = memory[UNION_TOP]
-    top = bottom
-    if bottom + 2 * (left_end - i + right_end - j) > UNION_SCRATCH_WORDS:
+    most = memory[left_record + 1] - memory[left_record] + memory[right_record + 1] - memory[right_record]
+    if frame + FRAME_WORDS + 2 * most > UNION_SCRATCH_WORDS:
         return TOO_DEEP
-    memory[UNION_TOP] = bottom + 2 * (left_end - i + right_end - j)
-    edges, scratch = memory[STACK_EDGES], memory[UNION_SCRATCH]
-    while i < left_end or j < right_end:
-        if j >= right_end or (i < left_end and memory[edges + 2 * i] < memory[edges + 2 * j]):
-            memory[scratch + top] = memory[edges + 2 * i]
-            memory[scratch + top + 1] = memory[edges + 2 * i + 1]
-            i += 1
-        elif i >= left_end or memory[edges + 2 * j] < memory[edges + 2 * i]:
-            memory[scratch + top] = memory[edges + 2 * j]
-            memory[scratch + top + 1] = memory[edges + 2 * j + 1]
-            j += 1
-        else:
-            # int64 keeps the recursion to one compiled signature
-            below = union(memory, np.int64(memory[edges + 2 * i + 1]), np.int64(memory[edges + 2 * j + 1]), depth + 1)
+    words = memory[UNION_SCRATCH] + frame
+    memory[words] = parent
+    memory[words + 1] = left
+    memory[words + 2] = right
+    memory[words + 3] = memory[left_record]  # where the merge stands in each
+    memory[words + 4] = memory[right_record]
+    memory[words + 5] = 0  # edges merged
+    memory[UNION_TOP] = frame + FRAME_WORDS + 2 * most
+    return frame
+
+
+@kernel
+def add_merged(memory: Memory, frame: int, return_state: int, below: int) -> None:
+    """Append an edge to the union under way."""
+    words = memory[UNION_SCRATCH] + frame
+    place = words + FRAME_WORDS + 2 * memory[words + 5]
+    memory[place] = return_state
+    memory[place + 1] = below
+    memory[words + 5] += 1
+
+
+@kernel
+def merge_edges(memory: Memory, frame: int) -> int:
+    """Merge until both sides have the same return state with different sets below (then 1), or to the end (0)."""
+    edges = memory[STACK_EDGES]
+    words = memory[UNION_SCRATCH] + frame
+    left_end = memory[memory[STACKS] + STACK_WORDS * memory[words + 1] + 1]
+    right_end = memory[memory[STACKS] + STACK_WORDS * memory[words + 2] + 1]
+    i, j = memory[words + 3], memory[words + 4]
+    waits = 0
+    while (i < left_end or j < right_end) and waits == 0:
+        from_left = j >= right_end or (i < left_end and memory[edges + 2 * i] <= memory[edges + 2 * j])
+        from_right = i >= left_end or (j < right_end and memory[edges + 2 * j] <= memory[edges + 2 * i])
+        if from_left and from_right:
+            left, right = memory[edges + 2 * i + 1], memory[edges + 2 * j + 1]
+            below = left if left == right else known_union(memory, min(left, right), max(left, right))
             if below < 0:
-                memory[UNION_TOP] = bottom
-                return below
-            memory[scratch + top] = memory[edges + 2 * i]
-            memory[scratch + top + 1] = below
-            i += 1
-            j += 1
-        top += 2
-    memory[UNION_TOP] = bottom
-    result = find_or_add(memory, scratch + bottom, (top - bottom) // 2, memory[left_record + 2] | memory[right_record + 2])
+                waits = 1
+                break
+            add_merged(memory, frame, memory[edges + 2 * i], below)
+        elif from_left:
+            add_merged(memory, frame, memory[edges + 2 * i], memory[edges + 2 * i + 1])
+        else:
+            add_merged(memory, frame, memory[edges + 2 * j], memory[edges + 2 * j + 1])
+        i += from_left
+        j += from_right
+    memory[words + 3] = i
+    memory[words + 4] = j
+    return waits
+
+
+@kernel
+def close_frame(memory: Memory, frame: int) -> int:
+    """Finish the union on top of the scratch stack: its set, remembered in the memo."""
+    words = memory[UNION_SCRATCH] + frame
+    left, right = memory[words + 1], memory[words + 2]
+    stacks = memory[STACKS]
+    holds_empty = memory[stacks + STACK_WORDS * left + 2] | memory[stacks + STACK_WORDS * right + 2]
+    result = find_or_add(memory, words + FRAME_WORDS, memory[words + 5], holds_empty)
     if result >= 0:
+        memo = memory[UNIONS] + UNION_WORDS * (mix(left, right) & (UNION_SLOTS - 1))
         memory[memo] = left
         memory[memo + 1] = right
         memory[memo + 2] = result
+        memory[UNION_TOP] = frame
     return result
+
+
+@kernel
+def union(memory: Memory, left: int, right: int) -> int:
+    """The set of the stacks of both; FULL_STACKS or TOO_DEEP when out of room.
+
+    Sets below the same return state are united first, on a stack of frames in scratch: no recursion.
+    """
+    if left == right:
+        return left
+    left, right = min(left, right), max(left, right)
+    result = known_union(memory, left, right)
+    if result >= 0:
+        return result
+    memory[UNION_TOP] = 0
+    frame = open_frame(memory, -1, left, right)
+    edges = memory[STACK_EDGES]
+    while frame >= 0:
+        words = memory[UNION_SCRATCH] + frame
+        if merge_edges(memory, frame):
+            left = memory[edges + 2 * memory[words + 3] + 1]
+            right = memory[edges + 2 * memory[words + 4] + 1]
+            frame = open_frame(memory, frame, min(left, right), max(left, right))
+            continue
+        result = close_frame(memory, frame)
+        if result < 0:
+            return result
+        frame = memory[words]
+        if frame >= 0:
+            words = memory[UNION_SCRATCH] + frame
+            add_merged(memory, frame, memory[edges + 2 * memory[words + 3]], result)
+            memory[words + 3] += 1
+            memory[words + 4] += 1
+    return TOO_DEEP if frame == TOO_DEEP else result
