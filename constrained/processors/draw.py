@@ -1,0 +1,172 @@
+"""The draw: one token id for each row, random only through (seed, stream, position, token id).
+
+Gumbel-max: with h the id's Philox word, u = (h + 1/2) / 2**32 and g = -ln(-ln u), the id with the largest logit + g,
+in float64, is a draw from softmax(logits); ties go to the lowest id. u is never 0 or 1, so g lies between -3.14 and
+22.88 and a -inf stays -inf: what is masked cannot win. Since an id's noise does not depend on what else is allowed, on
+the batch, or on how the ids are laid out, the draw depends on these neither.
+
+Source: Maddison, Tarlow and Minka, "A* Sampling", NeurIPS 2014, section 2 (the Gumbel-max trick); keyed noise as in
+counter-based random numbers, see :mod:`constrained.processors.philox`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from constrained.processors.context import StepContext
+from constrained.processors.philox import MAX_POSITION, philox_blocks, philox_word, philox_words_tensor
+from grammars.jit import kernel
+
+__all__ = ["draw", "draw_tensor", "gumbel"]
+
+_CHUNK_BLOCKS = 64
+_CHUNK = 4 * _CHUNK_BLOCKS
+_BOUND_BITS = 12
+
+
+@kernel
+def gumbel(word: int | np.unsignedinteger[Any]) -> float:
+    """-ln(-ln u) of u = (word + 1/2) / 2**32, for a word from 0 to 2**32 - 1."""
+    return -math.log(-math.log((float(word) + 0.5) * 2.0**-32))
+
+
+# Upper bounds of the noise by the leading bits of the word; the slack is far above any rounding of the logarithm.
+_LAST_WORDS = np.arange(1, 2**_BOUND_BITS + 1, dtype=np.float64) * 2.0 ** (32 - _BOUND_BITS) - 1.0
+_BOUNDS: NDArray[np.float64] = -np.log(-np.log((_LAST_WORDS + 0.5) * 2.0**-32)) + 1e-9
+_NOISE_MAX = float(_BOUNDS[-1])
+_CUT_SLACK = 1e-3  # above the rounding of the cut to float32
+
+
+@kernel
+def _draw_wide(
+    logits: NDArray[np.float32],
+    best: int,
+    seed: np.uint64,
+    stream: np.uint64,
+    position: np.uint64,
+    bounds: NDArray[np.float64],
+    noise_max: float,
+    words_0: NDArray[np.uint32],
+    words_1: NDArray[np.uint32],
+    words_2: NDArray[np.uint32],
+    words_3: NDArray[np.uint32],
+) -> int:
+    """The winning column of ``logits`` (V,) whose column j is token j; ``best`` is the column of the largest logit.
+
+    Exact pruning: the logarithms are taken only for ids whose bound reaches the best score so far, and the words are
+    made only for chunks with an id that the largest noise could lift to it.
+    """
+    size = logits.shape[0]
+    best_score = float(logits[best]) + gumbel(philox_word(np.uint64(best), position, stream, seed))
+    cut = np.float32(best_score - noise_max - _CUT_SLACK)
+    for start in range(0, size, _CHUNK):
+        stop = min(start + _CHUNK, size)
+        live = 0
+        for column in range(start, stop):
+            if logits[column] >= cut:
+                live += 1
+        if live == 0:
+            continue
+        philox_blocks(np.uint64(start >> 2), position, stream, seed, words_0, words_1, words_2, words_3)
+        for column in range(start, stop):
+            logit = logits[column]
+            if logit < cut:
+                continue
+            block = (column - start) >> 2
+            lane = column & 3
+            if lane < 2:
+                word = words_0[block] if lane == 0 else words_1[block]
+            else:
+                word = words_2[block] if lane == 2 else words_3[block]
+            if float(logit) + bounds[word >> np.uint32(32 - _BOUND_BITS)] < best_score:
+                continue
+            score = float(logit) + gumbel(word)
+            if score > best_score or (score == best_score and column < best):
+                best = column
+                best_score = score
+                cut = np.float32(best_score - noise_max - _CUT_SLACK)
+    return best
+
+
+@kernel
+def _draw_narrow(
+    logits: NDArray[np.float32],
+    best: int,
+    token_ids: NDArray[np.int64],
+    seed: np.uint64,
+    stream: np.uint64,
+    position: np.uint64,
+    noise_max: float,
+) -> int:
+    """The winning column of ``logits`` (N,) whose column j is token ``token_ids[j]``, the ids ascending."""
+    best_score = float(logits[best]) + gumbel(philox_word(np.uint64(token_ids[best]), position, stream, seed))
+    for column in range(logits.shape[0]):
+        logit = float(logits[column])
+        if logit + noise_max < best_score:
+            continue
+        score = logit + gumbel(philox_word(np.uint64(token_ids[column]), position, stream, seed))
+        if score > best_score or (score == best_score and column < best):
+            best = column
+            best_score = score
+    return best
+
+
+def draw(context: StepContext, logits: Tensor) -> Tensor:
+    """One column for each row of ``logits`` (B, N) float32, as int64 (B,); -1 where every logit is -inf.
+
+    Rows with temperature 0 take the largest logit (ties: the lowest id). Logits hold neither NaN nor +inf.
+    """
+    if logits.device.type != "cpu":
+        return draw_tensor(context, logits)
+    rows = logits.contiguous().numpy()
+    ids = None if context.token_ids is None else context.token_ids.numpy()
+    return torch.tensor([_draw_row(context, row, rows[row], ids) for row in range(len(rows))], dtype=torch.int64)
+
+
+def _draw_row(context: StepContext, row: int, logits: NDArray[np.float32], ids: NDArray[np.int64] | None) -> int:
+    """The winning column of one row on the CPU."""
+    best = int(logits.argmax())
+    if logits[best] == -np.inf:
+        return -1
+    if context.sampling[row].is_greedy:
+        return best
+    position = np.uint64(_checked_position(context.positions[row]))
+    seed, stream = np.uint64(context.sampling[row].seed), np.uint64(context.streams[row])
+    if ids is not None:
+        return int(_draw_narrow(logits, best, ids[row], seed, stream, position, _NOISE_MAX))
+    words = np.empty((4, _CHUNK_BLOCKS), np.uint32)
+    return int(_draw_wide(logits, best, seed, stream, position, _BOUNDS, _NOISE_MAX, *words))
+
+
+def draw_tensor(context: StepContext, logits: Tensor) -> Tensor:
+    """The same as :func:`draw` in tensor operations, for any device."""
+    device = logits.device
+    greedy = torch.tensor([config.is_greedy for config in context.sampling], device=device)
+    seeds = _bit_patterns([config.seed for config in context.sampling], device)
+    streams = _bit_patterns(context.streams, device)
+    positions = torch.tensor([_checked_position(position) for position in context.positions], device=device)
+    ids = context.token_ids
+    if ids is None:
+        ids = torch.arange(logits.shape[1], device=device).expand(logits.shape)  # (B, N)
+    uniform = (philox_words_tensor(ids, positions, streams, seeds).double() + 0.5) * 2.0**-32
+    noise = -torch.log(-torch.log(uniform))
+    scores = logits.double() + noise.masked_fill_(greedy[:, None], 0.0)  # (B, N)
+    column = scores.argmax(dim=1)  # the first of equal ones
+    return column.masked_fill_(scores.amax(dim=1) == -torch.inf, -1)
+
+
+def _bit_patterns(values: tuple[int, ...] | list[int], device: torch.device) -> Tensor:
+    """Unsigned 64-bit integers as the int64 of the same bits."""
+    return torch.tensor([value - 2**64 if value >= 2**63 else value for value in values], device=device)
+
+
+def _checked_position(position: int) -> int:
+    if not 0 <= position <= MAX_POSITION:
+        raise ValueError(f"position: expected 0 to {MAX_POSITION:,}, got {position}")
+    return position

@@ -1,0 +1,89 @@
+"""What a generation gives back: the text, what it means, why it ended, and what it cost."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+__all__ = ["ForcedMode", "GenerationResult", "StopReason", "Usage"]
+
+StopReason = Literal["eos", "grammar", "length", "stop_text"]
+"""``eos``: the model ended; ``grammar``: nothing more may follow; ``length``: ``max_tokens`` or the model's context is
+used up; ``stop_text``: one of the stop texts came."""
+
+ForcedMode = Literal["canonical", "exact", "off"]
+"""How text that the grammar leaves no choice about is written: ``canonical``, with the tokens that the tokenizer itself
+writes for it; ``exact``, without a pass only where a single token id is allowed; ``off``, token by token."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """Tokens and times of one generation.
+
+    Output tokens are ``sampled_tokens + forced_tokens``, less one if the end token was sampled (``eos``).
+    """
+
+    prompt_tokens: int
+    """Tokens of the prompt."""
+    sampled_tokens: int
+    """Tokens that were drawn, each from the logits of a pass."""
+    forced_tokens: int
+    """Tokens that the grammar forced; they were appended without a draw and rode along with the next pass."""
+    forward_passes: int
+    """Passes of the model, prefill included (a long prompt counts once)."""
+    prefill_seconds: float
+    """From the start of the first pass to the first draw."""
+    decode_seconds: float
+    """All later steps together: pass, mask and draw."""
+    mask_microseconds_mean: float
+    """Time to fill one token bitmask, mean; 0 without a grammar."""
+    mask_microseconds_max: float
+    """Time to fill one token bitmask, the slowest; 0 without a grammar."""
+    forced_mode: ForcedMode
+    """How forced text was written."""
+
+    @property
+    def decode_steps(self) -> int:
+        """Passes after the first."""
+        return max(self.forward_passes - 1, 0)
+
+    @property
+    def seconds_per_decode_step(self) -> float:
+        """Mean of the steps after the first; 0 if there was none."""
+        return self.decode_seconds / self.decode_steps if self.decode_steps else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, ready for JSON."""
+        return asdict(self) | {
+            "decode_steps": self.decode_steps,
+            "seconds_per_decode_step": self.seconds_per_decode_step,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GenerationResult:
+    """One finished generation."""
+
+    text: str
+    """The output as text; without end tokens, stop text and what followed it."""
+    token_ids: tuple[int, ...]
+    """The output as ids, without the end token; after ``stop_text`` they may spell more than ``text``."""
+    stop_reason: StopReason
+    """Why it ended."""
+    complete: bool
+    """Whether the output is whole: under a grammar, that the text is in its language and was not cut off."""
+    usage: Usage
+    """What it cost."""
+    value: Any = None
+    """The parsed and validated value, where an output type was asked for and the output is complete."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, ready for JSON where ``value`` is."""
+        return {
+            "text": self.text,
+            "value": self.value,
+            "complete": self.complete,
+            "stop_reason": self.stop_reason,
+            "token_ids": list(self.token_ids),
+            "usage": self.usage.to_dict(),
+        }
