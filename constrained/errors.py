@@ -12,8 +12,10 @@ __all__ = [
     "ConstrainedError",
     "ContextTooLong",
     "FieldsError",
+    "LogitsError",
     "ModelFilesError",
     "ModelUnavailable",
+    "NoTokenAllowed",
     "UnsupportedModel",
     "UnsupportedOutputType",
     "ValidationFailed",
@@ -82,3 +84,32 @@ class FieldsError(ConstrainedError, ValueError):
         self.text = text
         self.position = position
         super().__init__(f"{message} at position {position}\n{excerpt(text, position)}")
+
+
+class LogitsError(ConstrainedError):
+    """Logits that no token can be drawn from.
+
+    ``source`` is the step that made them, ``position`` the index of the token within its output, ``row`` that in the
+    batch.
+    """
+
+    def __init__(self, *, source: str, position: int, row: int, what: str) -> None:
+        self.source = source
+        self.position = position
+        self.row = row
+        super().__init__(
+            f"{source}: {what}, at output position {position} of row {row}; expected finite logits (or -inf for some): "
+            "check the weights and their dtype, and the processors that you added"
+        )
+
+
+class NoTokenAllowed(ConstrainedError):
+    """The grammar allows no token here, not even an end: the text so far cannot be completed with this vocabulary."""
+
+    def __init__(self, *, position: int, row: int) -> None:
+        self.position = position
+        self.row = row
+        super().__init__(
+            f"no token of the vocabulary is allowed at output position {position} of row {row}; "
+            "the grammar cannot be completed with this tokenizer from here"
+        )
