@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,6 +14,10 @@ if TYPE_CHECKING:
     from constrained.api import Model
     from constrained.model import LoadedModel
 
+# Small products gain nothing from threads, and threads of several workers on shared cores take turns waiting.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
 # Deadlines are off: the first call of a kernel compiles it, and the machines of CI are shared.
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("fuzz", parent=settings.get_profile("default"), max_examples=5_000)
@@ -19,15 +25,23 @@ settings.load_profile(os.environ.get("CONSTRAINED_HYPOTHESIS_PROFILE", "default"
 
 
 @pytest.fixture(scope="session")
-def loaded_real_model() -> LoadedModel:
-    """The embedded default model; without it (no network, no cache) the tests that ask for it are skipped."""
+def real_model_files() -> Path:
+    """Folder of the embedded default model; without it (no network, no cache) tests that ask for it are skipped."""
     from constrained.errors import ModelUnavailable
-    from constrained.model import load_model
+    from constrained.model.embedded import default_model_folder
 
     try:
-        return load_model(None, device="cpu", dtype="float32")
+        return default_model_folder(progress=lambda line: print(line, file=sys.stderr))
     except ModelUnavailable as error:
         pytest.skip(f"the embedded default model is not to be had: {error}")
+
+
+@pytest.fixture(scope="session")
+def loaded_real_model(real_model_files: Path) -> LoadedModel:
+    """The default model on the CPU in float32. Shared: tests make caches of their own and change nothing else."""
+    from constrained.model import load_model
+
+    return load_model(None, device="cpu", dtype="float32")
 
 
 @pytest.fixture(scope="session")
