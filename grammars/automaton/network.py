@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from ..errors import LimitExceeded, UnsatisfiableGrammar
 from ..ir.analyze import analyze
 from ..ir.nodes import IR, Int32Array
 from ..limits import DEFAULT_LIMITS, Limits
 from .emit import emit_all
+from .left_recursion import remove_left_recursion
 from .measure import NUM_STATES, ONLY_TEXT_CHARACTER, measure
 from .pack import pack
 from .productive import drop_unproductive
@@ -51,5 +54,11 @@ def build_network(ir: IR, *, limits: Limits = DEFAULT_LIMITS) -> Network:
         edges, calls = drop_unproductive(edges, calls, rule_starts, flags)
     neutral = table[rule_bodies, ONLY_TEXT_CHARACTER] != 0
     neutral[len(ir.rules)] = False  # nobody calls the start
+    if facts.left_recursive:
+        nullable = facts.nullable[rule_bodies]
+        edges, calls, rule_starts, flags, capacities = remove_left_recursion(
+            edges, calls, rule_starts, flags, capacities, nullable, facts.left_recursive
+        )
+        neutral = np.append(neutral, np.zeros(len(rule_starts) - len(neutral), np.bool_))
     packed = pack(edges, calls, rule_starts, capacities, flags, neutral)
     return Network(*packed, start=int(rule_starts[len(ir.rules)]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from .nodes import IR, Int32Array, Kind
 __all__ = ["Facts", "analyze"]
 
 BoolArray = npt.NDArray[np.bool_]
+Int64Array = npt.NDArray[np.int64]
 
 _NEVER, _EPSILON, _SEQUENCE, _ALTERNATION = int(Kind.NEVER), int(Kind.EPSILON), int(Kind.SEQUENCE), int(Kind.ALTERNATION)
 _REPEAT, _CALL = int(Kind.REPEAT), int(Kind.CALL)
@@ -25,8 +27,8 @@ class Facts(NamedTuple):
     """(N,) the node matches at least one text."""
     nullable: BoolArray
     """(N,) the node matches the empty text."""
-    left_recursive: BoolArray
-    """(R,) the rule can call itself before any byte was read (directly, through others, behind empty parts)."""
+    left_recursive: list[list[int]]
+    """Sets of rules that call each other, or one itself, before any byte was read (also behind parts that are empty)."""
 
 
 @kernel
@@ -95,36 +97,78 @@ def left_calls(
 
 
 @kernel
-def find_left_recursion(nodes: Int32Array, children: Int32Array, rules: Int32Array, nullable: BoolArray) -> BoolArray:
-    """The rules on a cycle of left calls: what remains when rules with no way in or out of a cycle are peeled off."""
+def left_call_graph(nodes: Int32Array, children: Int32Array, rules: Int32Array, nullable: BoolArray) -> tuple[Int64Array, Int32Array]:
+    """Which rules each rule may call before a byte is read: ``targets[offsets[rule] : offsets[rule + 1]]``."""
     num_rules = len(rules)
     seen = np.zeros(len(nodes), np.int32)
     todo = np.empty(len(nodes), np.int32)
     found = np.empty(len(nodes), np.int32)
     offsets = np.zeros(num_rules + 1, np.int64)
-    total = 0
     for rule in range(num_rules):
-        total += left_calls(nodes, children, rules, nullable, rules[rule], seen, rule + 1, todo, found)
-        offsets[rule + 1] = total
-    targets = np.empty(total, np.int32)
+        count = left_calls(nodes, children, rules, nullable, rules[rule], seen, rule + 1, todo, found)
+        offsets[rule + 1] = offsets[rule] + count
+    targets = np.empty(offsets[num_rules], np.int32)
     for rule in range(num_rules):
         count = left_calls(nodes, children, rules, nullable, rules[rule], seen, num_rules + rule + 1, todo, found)
         targets[offsets[rule] : offsets[rule] + count] = found[:count]
-    on_cycle = np.ones(num_rules, np.bool_)
-    changed = total > 0
-    if total == 0:
-        on_cycle[:] = False
+    return offsets, targets
+
+
+@kernel
+def leads_to_cycle(offsets: Int64Array, targets: Int32Array) -> BoolArray:
+    """(R,) whether a cycle can be reached: what is left when rules that lead nowhere are peeled off."""
+    num_rules = len(offsets) - 1
+    left = np.ones(num_rules, np.bool_)
+    changed = True
     while changed:
         changed = False
         for rule in range(num_rules):
-            if on_cycle[rule]:
-                leads_on = False
-                for target in targets[offsets[rule] : offsets[rule + 1]]:
-                    leads_on = leads_on or on_cycle[target]
-                if not leads_on:
-                    on_cycle[rule] = False
-                    changed = True
-    return on_cycle
+            leads_on = False
+            for target in targets[offsets[rule] : offsets[rule + 1]]:
+                leads_on = leads_on or left[target]
+            if left[rule] and not leads_on:
+                left[rule] = False
+                changed = True
+    return left
+
+
+def strong_components(offsets: Int64Array, targets: Int32Array, among: Sequence[int]) -> list[list[int]]:
+    """The strongly connected components that hold a cycle, of the graph restricted to ``among`` (Tarjan, iterative)."""
+    allowed = set(among)
+    successors = {rule: [int(t) for t in targets[offsets[rule] : offsets[rule + 1]] if int(t) in allowed] for rule in among}
+    index: dict[int, int] = {}
+    lowest: dict[int, int] = {}
+    path: list[int] = []
+    on_path: set[int] = set()
+    components: list[list[int]] = []
+    for root in among:
+        if root in index:
+            continue
+        work = [(root, iter(successors[root]))]
+        index[root] = lowest[root] = len(index)
+        path.append(root)
+        on_path.add(root)
+        while work:
+            rule, rest = work[-1]
+            target = next(rest, None)
+            if target is None:
+                work.pop()
+                if work:
+                    lowest[work[-1][0]] = min(lowest[work[-1][0]], lowest[rule])
+                if lowest[rule] == index[rule]:
+                    cut = path.index(rule)
+                    component, path = path[cut:], path[:cut]
+                    on_path.difference_update(component)
+                    if len(component) > 1 or rule in successors[rule]:
+                        components.append(component)
+            elif target not in index:
+                index[target] = lowest[target] = len(index)
+                path.append(target)
+                on_path.add(target)
+                work.append((target, iter(successors[target])))
+            elif target in on_path:
+                lowest[rule] = min(lowest[rule], index[target])
+    return components
 
 
 def analyze(ir: IR) -> Facts:
@@ -133,4 +177,6 @@ def analyze(ir: IR) -> Facts:
     nullable = np.zeros(len(ir.nodes), np.bool_)
     fixpoint(ir.nodes, ir.children, ir.rules, True, productive)
     fixpoint(ir.nodes, ir.children, ir.rules, False, nullable)
-    return Facts(productive, nullable, find_left_recursion(ir.nodes, ir.children, ir.rules, nullable))
+    offsets, targets = left_call_graph(ir.nodes, ir.children, ir.rules, nullable)
+    suspects = np.flatnonzero(leads_to_cycle(offsets, targets)) if len(targets) else ()
+    return Facts(productive, nullable, strong_components(offsets, targets, [int(rule) for rule in suspects]))
