@@ -1,0 +1,54 @@
+"""What is asked of the loop: one sequence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import get_args
+
+from constrained.loop.engine import TokenMatcher
+from constrained.result import ForcedMode
+from constrained.sampling_config import SamplingConfig
+
+__all__ = ["Request"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One sequence to generate; frozen. Raises ValueError for what cannot be meant.
+
+    >>> Request(prompt_ids=[1, 2], max_tokens=0)
+    Traceback (most recent call last):
+    ...
+    ValueError: max_tokens: expected at least 1, got 0
+    """
+
+    prompt_ids: Sequence[int]
+    """At least one id."""
+    matcher: TokenMatcher | None = None
+    """Where the output starts in its grammar; ``None``: any text. The loop works on a fork of it."""
+    sampling: SamplingConfig = field(default_factory=SamplingConfig)
+    """Temperature, truncation and seed."""
+    stream: int = 0
+    """Which of the independent sequences of draws under the seed, from 0 to 2**64 - 1: the index of a sample, or a hash
+    of a document; never a batch slot."""
+    max_tokens: int = 1024
+    """Most output tokens, forced ones included."""
+    stop: tuple[str, ...] = ()
+    """Texts that end the output; they may span tokens, and are cut off with all that follows."""
+    forced: ForcedMode = "canonical"
+    """How text that the grammar leaves no choice about is written; see :data:`constrained.result.ForcedMode`."""
+
+    def __post_init__(self) -> None:
+        if not self.prompt_ids:
+            raise ValueError("prompt_ids: expected at least one id, got none; begin with the tokenizer's first token")
+        if self.max_tokens < 1:
+            raise ValueError(f"max_tokens: expected at least 1, got {self.max_tokens}")
+        if not 0 <= self.stream < 2**64:
+            raise ValueError(f"stream: expected a whole number from 0 to 2**64 - 1, got {self.stream}")
+        if self.forced not in get_args(ForcedMode):
+            raise ValueError(f"forced: expected one of {', '.join(get_args(ForcedMode))}, got {self.forced!r}")
+        if isinstance(self.stop, str):
+            raise ValueError(f"stop: expected a sequence of texts, got the text {self.stop!r}; write ({self.stop!r},)")
+        if not all(isinstance(text, str) and text for text in self.stop):
+            raise ValueError(f"stop: expected texts of at least one character, got {self.stop!r}")
