@@ -1,0 +1,137 @@
+"""``oneOf``: what exactly one branch allows, where that can be told from the shapes alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from decimal import Decimal
+
+from .combine import both_numbers, both_strings, either, number_fits, string_fits
+from .shapes import ArrayShape, Goal, Node, NumberShape, ObjectShape, StringShape
+
+__all__ = ["exactly_one", "nodes_disjoint"]
+
+MakeNode = Callable[[Goal], Node]
+_DEPTH = 3
+"""How many properties deep a difference is looked for."""
+
+
+def exactly_one(branches: Sequence[Node], pointer: str, make: MakeNode) -> Node | str:
+    """What exactly one of the branches allows, or which two may overlap beyond what can be taken out.
+
+    Null, booleans and given strings or numbers that several branches allow are taken out; everything else must be
+    provably disjoint. ``make`` gives the nodes of the schemas below.
+    """
+    live = [(index, branch) for index, branch in enumerate(branches) if not branch.is_empty]
+    if len(live) == 1:
+        return live[0][1]
+    nodes = [branch for _, branch in live]
+    null = sum(node.null for node in nodes) == 1
+    booleans = sum(bit for bit in (1, 2) if sum(bool(node.booleans & bit) for node in nodes) == 1)
+    nodes = _without_common_values(nodes)
+    for position, left in enumerate(nodes):
+        for other, right in enumerate(nodes[:position]):
+            kind = _overlap(left, right, make, _DEPTH)
+            if kind is not None:
+                first, second = live[other][0], live[position][0]
+                return f"branches {first} and {second} may both allow the same {kind}"
+    joined = either([replace(node, null=False, booleans=0) for node in nodes], pointer)
+    return replace(joined, null=null, booleans=booleans, pointer=pointer)
+
+
+def _without_common_values(nodes: list[Node]) -> list[Node]:
+    """The nodes without those given values that several of them list."""
+    strings = Counter(value for node in nodes for value in {v for s in node.strings for v in s.values or ()})
+    numbers = Counter(value for node in nodes for value in {v for n in node.numbers for v, _ in n.values or ()})
+    if all(count == 1 for count in strings.values()) and all(count == 1 for count in numbers.values()):
+        return nodes
+    return [
+        replace(
+            node,
+            strings=tuple(kept for shape in node.strings if (kept := _keep_strings(shape, strings)) is not None),
+            numbers=tuple(kept for shape in node.numbers if (kept := _keep_numbers(shape, numbers)) is not None),
+        )
+        for node in nodes
+    ]
+
+
+def _keep_strings(shape: StringShape, counts: Counter[str]) -> StringShape | None:
+    if shape.values is None:
+        return shape
+    values = tuple(value for value in shape.values if counts[value] == 1)
+    return replace(shape, values=values) if values else None
+
+
+def _keep_numbers(shape: NumberShape, counts: Counter[Decimal]) -> NumberShape | None:
+    if shape.values is None:
+        return shape
+    values = tuple(value for value in shape.values if counts[value[0]] == 1)
+    return replace(shape, values=values) if values else None
+
+
+def nodes_disjoint(left: Node, right: Node, make: MakeNode, depth: int = _DEPTH) -> bool:
+    """Whether the nodes provably share no value at all."""
+    if (left.null and right.null) or left.booleans & right.booleans:
+        return False
+    return _overlap(left, right, make, depth) is None
+
+
+def _overlap(left: Node, right: Node, make: MakeNode, depth: int) -> str | None:
+    """A type of values, null and booleans apart, that both may allow."""
+    if any(not _numbers_disjoint(a, b) for a in left.numbers for b in right.numbers):
+        return "number"
+    if any(not _strings_disjoint(a, b) for a in left.strings for b in right.strings):
+        return "string"
+    if any(not _arrays_disjoint(a, b, make, depth) for a in left.arrays for b in right.arrays):
+        return "array"
+    if any(not _objects_disjoint(a, b, make, depth) for a in left.objects for b in right.objects):
+        return "object"
+    return None
+
+
+def _numbers_disjoint(left: NumberShape, right: NumberShape) -> bool:
+    for given, other in ((left, right), (right, left)):
+        if given.values is not None:
+            return not any(number_fits(value, other) for value, _ in given.values)
+    return both_numbers(left, right) is None
+
+
+def _strings_disjoint(left: StringShape, right: StringShape) -> bool:
+    for given, other in ((left, right), (right, left)):
+        if given.values is not None:
+            return all(string_fits(value, other) is False for value in given.values)
+    return both_strings(left, right) is None
+
+
+def _arrays_disjoint(left: ArrayShape, right: ArrayShape, make: MakeNode, depth: int) -> bool:
+    if left.maximum is not None and right.minimum > left.maximum:
+        return True
+    if right.maximum is not None and left.minimum > right.maximum:
+        return True
+    if depth == 0:
+        return False
+    for index in range(min(left.minimum, right.minimum)):
+        ours = left.prefix[index] if index < len(left.prefix) else left.items
+        theirs = right.prefix[index] if index < len(right.prefix) else right.items
+        if nodes_disjoint(make(ours), make(theirs), make, depth - 1):
+            return True
+        if index >= max(len(left.prefix), len(right.prefix)):
+            break  # from here on every position is the same
+    return False
+
+
+def _objects_disjoint(left: ObjectShape, right: ObjectShape, make: MakeNode, depth: int) -> bool:
+    if depth == 0:
+        return False
+    for name in left.required | right.required:
+        if name in left.required and name in right.required:
+            ours = left.properties.get(name, left.additional)
+            theirs = right.properties.get(name, right.additional)
+            if nodes_disjoint(make(ours), make(theirs), make, depth - 1):
+                return True
+        else:
+            other = right if name in left.required else left
+            if make(other.properties.get(name, other.additional)).is_empty:
+                return True
+    return False

@@ -1,0 +1,267 @@
+"""The formats that are enforced, as nodes of the intermediate form.
+
+Dates and times follow RFC 3339 with real calendar days (years 0001 to 9999, no leap seconds), durations its
+appendix A, addresses RFC 3986 and RFC 4291, mailboxes the dot-atom form of RFC 5321.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ...ir import Builder, NodeId
+from ...ir.charset import ANY, Charset, difference, from_ranges, union
+from .prelude import Prelude
+
+__all__ = ["FORMATS", "KNOWN_FORMATS", "Format", "format_body"]
+
+_DIGIT: Charset = ((48, 57),)
+_HEX: Charset = from_ranges(((48, 57), (65, 70), (97, 102)))
+_ALPHA: Charset = from_ranges(((65, 90), (97, 122)))
+_ALNUM: Charset = union(_DIGIT, _ALPHA)
+
+
+def _of(text: str) -> Charset:
+    return from_ranges((ord(character), ord(character)) for character in text)
+
+
+class _Writer:
+    """Short names for building: text, characters, runs, all spelled as the prelude says."""
+
+    def __init__(self, prelude: Prelude) -> None:
+        self.prelude = prelude
+        self.builder: Builder = prelude.builder
+        self.sequence = self.builder.sequence
+        self.either = self.builder.alternation
+        self.optional = self.builder.optional
+        self.repeat = self.builder.repeat
+        self.chars = prelude.characters
+
+    def text(self, text: str) -> NodeId:
+        return self.sequence(*(self.chars(_of(character)) for character in text))
+
+    def texts(self, *texts: str) -> NodeId:
+        return self.either(*map(self.text, texts))
+
+    def digits(self, low: int, high: int | None = None) -> NodeId:
+        return self.repeat(self.chars(_DIGIT), low, low if high is None else high)
+
+    def two_digits(self, low: int, high: int) -> NodeId:
+        """``low`` to ``high`` in two digits."""
+        parts = []
+        for tens in range(low // 10, high // 10 + 1):
+            first = low % 10 if tens == low // 10 else 0
+            last = high % 10 if tens == high // 10 else 9
+            parts.append(self.sequence(self.text(str(tens)), self.chars(((48 + first, 48 + last),))))
+        return self.either(*parts)
+
+
+# -- dates and times ----------------------------------------------------------------------------------------------
+
+
+def _date(w: _Writer) -> NodeId:
+    digit = w.chars(_DIGIT)
+    nonzero = w.chars(((49, 57),))
+    zero = w.text("0")
+    # multiples of four in two digits, without and with 00
+    fours = w.either(
+        w.sequence(zero, w.chars(_of("48"))),
+        w.sequence(w.chars(_of("2468")), w.chars(_of("048"))),
+        w.sequence(w.chars(_of("13579")), w.chars(_of("26"))),
+    )
+    century_leap = w.sequence(fours, w.text("00"))
+    leap = w.either(w.sequence(digit, digit, fours), century_leap)
+    year = w.either(
+        w.sequence(nonzero, digit, digit, digit),
+        w.sequence(zero, nonzero, digit, digit),
+        w.sequence(zero, zero, nonzero, digit),
+        w.sequence(zero, zero, zero, nonzero),
+    )
+    dash = w.text("-")
+    long_months = w.texts("01", "03", "05", "07", "08", "10", "12")
+    short_months = w.texts("04", "06", "09", "11")
+    days = w.either(
+        w.sequence(long_months, dash, w.two_digits(1, 31)),
+        w.sequence(short_months, dash, w.two_digits(1, 30)),
+        w.sequence(w.text("02"), dash, w.two_digits(1, 28)),
+    )
+    return w.either(w.sequence(year, dash, days), w.sequence(leap, w.text("-02-29")))
+
+
+def _time(w: _Writer) -> NodeId:
+    colon = w.text(":")
+    sixty = w.two_digits(0, 59)
+    hour = w.two_digits(0, 23)
+    fraction = w.optional(w.sequence(w.text("."), w.repeat(w.chars(_DIGIT), 1)))
+    zulu = w.chars(_of("Zz")) if w.prelude.every else w.text("Z")
+    zone = w.either(zulu, w.sequence(w.chars(_of("+-")), hour, colon, sixty))
+    return w.sequence(hour, colon, sixty, colon, sixty, fraction, zone)
+
+
+def _date_time(w: _Writer) -> NodeId:
+    separator = w.chars(_of("Tt")) if w.prelude.every else w.text("T")
+    return w.sequence(_date(w), separator, _time(w))
+
+
+def _duration(w: _Writer) -> NodeId:
+    def amount(unit: str) -> NodeId:
+        return w.sequence(w.repeat(w.chars(_DIGIT), 1), w.text(unit))
+
+    second = amount("S")
+    minute = w.sequence(amount("M"), w.optional(second))
+    hour = w.sequence(amount("H"), w.optional(minute))
+    time = w.sequence(w.text("T"), w.either(hour, minute, second))
+    day = amount("D")
+    month = w.sequence(amount("M"), w.optional(day))
+    year = w.sequence(amount("Y"), w.optional(month))
+    date = w.sequence(w.either(day, month, year), w.optional(time))
+    return w.sequence(w.text("P"), w.either(date, time, amount("W")))
+
+
+def _uuid(w: _Writer) -> NodeId:
+    hexadecimal, dash = w.chars(_HEX), w.text("-")
+    four = w.repeat(hexadecimal, 4, 4)
+    return w.sequence(
+        w.repeat(hexadecimal, 8, 8), dash, four, dash, four, dash, four, dash, w.repeat(hexadecimal, 12, 12)
+    )
+
+
+# -- addresses ----------------------------------------------------------------------------------------------------
+
+
+def _ipv4(w: _Writer) -> NodeId:
+    digit = w.chars(_DIGIT)
+    octet = w.either(
+        digit,
+        w.sequence(w.chars(((49, 57),)), digit),
+        w.sequence(w.text("1"), digit, digit),
+        w.sequence(w.text("2"), w.chars(_of("01234")), digit),
+        w.sequence(w.text("25"), w.chars(_of("012345"))),
+    )
+    return w.sequence(octet, w.repeat(w.sequence(w.text("."), octet), 3, 3))
+
+
+def _ipv6(w: _Writer) -> NodeId:
+    group = w.repeat(w.chars(_HEX), 1, 4)
+    colon, gap = w.text(":"), w.text("::")
+    last_two = w.either(w.sequence(group, colon, group), _ipv4(w))
+    grouped = w.sequence(group, colon)
+    ways = [w.sequence(w.repeat(grouped, 6, 6), last_two)]
+    for after in range(5, -1, -1):  # groups behind the gap, before the last two
+        before = 5 - after
+        head = w.optional(w.sequence(w.repeat(grouped, 0, before - 1), group)) if before else w.builder.epsilon
+        ways.append(w.sequence(head, gap, w.repeat(grouped, after, after), last_two))
+    for before, tail in ((6, group), (7, w.builder.epsilon)):
+        head = w.optional(w.sequence(w.repeat(grouped, 0, before - 1), group))
+        ways.append(w.sequence(head, gap, tail))
+    return w.either(*ways)
+
+
+def _label(w: _Writer) -> NodeId:
+    alnum = w.chars(_ALNUM)
+    inner = w.repeat(w.chars(union(_ALNUM, _of("-"))), 0, 61)
+    return w.sequence(alnum, w.optional(w.sequence(inner, alnum)))
+
+
+def _email(w: _Writer) -> NodeId:
+    atom = w.repeat(w.chars(union(_ALNUM, _of("!#$%&'*+-/=?^_`{|}~"))), 1)
+    dot = w.text(".")
+    local = w.sequence(atom, w.repeat(w.sequence(dot, atom), 0))
+    domain = w.sequence(_label(w), w.repeat(w.sequence(dot, _label(w)), 0))
+    return w.sequence(local, w.text("@"), domain)
+
+
+_UNRESERVED = union(_ALNUM, _of("-._~"))
+_SUB_DELIMITERS = _of("!$&'()*+,;=")
+
+
+def _uri_parts(w: _Writer) -> tuple[NodeId, NodeId, NodeId, NodeId, NodeId, NodeId]:
+    """scheme and colon; //authority with path; absolute, rootless and colon-less path; query and fragment."""
+    percent = w.sequence(w.text("%"), w.repeat(w.chars(_HEX), 2, 2))
+
+    def run(extra: str, minimum: int = 0) -> NodeId:
+        members = union(_UNRESERVED, _SUB_DELIMITERS, _of(extra) if extra else ())
+        return w.repeat(w.either(w.chars(members), percent), minimum)
+
+    scheme = w.sequence(w.chars(_ALPHA), w.repeat(w.chars(union(_ALNUM, _of("+-."))), 0), w.text(":"))
+    segment = run(":@")
+    more = w.repeat(w.sequence(w.text("/"), segment), 0)
+    future = w.sequence(
+        w.chars(_of("vV")),
+        w.repeat(w.chars(_HEX), 1),
+        w.text("."),
+        w.repeat(w.chars(union(_UNRESERVED, _SUB_DELIMITERS, _of(":"))), 1),
+    )
+    literal_host = w.sequence(w.text("["), w.either(_ipv6(w), future), w.text("]"))
+    host = w.either(literal_host, run(""))
+    port = w.optional(w.sequence(w.text(":"), w.repeat(w.chars(_DIGIT), 0)))
+    user = w.optional(w.sequence(run(":"), w.text("@")))
+    authority = w.sequence(w.text("//"), user, host, port, more)
+    rootless = w.sequence(run(":@", 1), more)
+    absolute = w.sequence(w.text("/"), w.optional(rootless))
+    colonless = w.sequence(run("@", 1), more)
+    tail = run(":@/?")
+    query = w.optional(w.sequence(w.text("?"), tail))
+    fragment = w.optional(w.sequence(w.text("#"), tail))
+    return scheme, authority, absolute, rootless, colonless, w.sequence(query, fragment)
+
+
+def _uri(w: _Writer) -> NodeId:
+    scheme, authority, absolute, rootless, _, tail = _uri_parts(w)
+    return w.sequence(scheme, w.either(authority, absolute, rootless, w.builder.epsilon), tail)
+
+
+def _uri_reference(w: _Writer) -> NodeId:
+    _, authority, absolute, _, colonless, tail = _uri_parts(w)
+    relative = w.sequence(w.either(authority, absolute, colonless, w.builder.epsilon), tail)
+    return w.either(_uri(w), relative)
+
+
+def _json_pointer(w: _Writer) -> NodeId:
+    token = w.either(w.chars(difference(ANY, _of("~/"))), w.texts("~0", "~1"))
+    return w.repeat(w.sequence(w.text("/"), w.repeat(token, 0)), 0)
+
+
+# -- the table ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """An enforced format: how it is built and the lengths its strings have (``None``: without end)."""
+
+    build: Callable[[_Writer], NodeId]
+    shortest: int
+    longest: int | None
+
+
+FORMATS: dict[str, Format] = {
+    "date": Format(_date, 10, 10),
+    "time": Format(_time, 9, None),
+    "date-time": Format(_date_time, 20, None),
+    "duration": Format(_duration, 3, None),
+    "uuid": Format(_uuid, 36, 36),
+    "ipv4": Format(_ipv4, 7, 15),
+    "ipv6": Format(_ipv6, 2, 45),
+    "email": Format(_email, 3, None),
+    "uri": Format(_uri, 2, None),
+    "uri-reference": Format(_uri_reference, 0, None),
+    "json-pointer": Format(_json_pointer, 0, None),
+}
+"""What is enforced."""
+
+KNOWN_FORMATS = frozenset(FORMATS) | {
+    "hostname",
+    "idn-hostname",
+    "idn-email",
+    "iri",
+    "iri-reference",
+    "uri-template",
+    "relative-json-pointer",
+    "regex",
+}
+"""All formats of the specification; any other name is an annotation."""
+
+
+def format_body(prelude: Prelude, name: str) -> NodeId:
+    """The strings of the format, without quotes."""
+    return FORMATS[name].build(_Writer(prelude))

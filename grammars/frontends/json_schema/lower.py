@@ -1,0 +1,239 @@
+"""From nodes to the intermediate form: one rule for each array or object shape and depth, on a work list."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+from ...errors import Problem, UnsatisfiableGrammar, UnsupportedSchema
+from ...ir import IR, NodeId, RuleId
+from ...limits import DEFAULT_LIMITS, Limits
+from .arrays import array_body
+from .emptiness import settle, why_empty
+from .keywords import Draft
+from .layout import DEEPEST_INDENT, ON_ONE_LINE, Layout
+from .load import load_schema
+from .normalise import Normaliser
+from .numbers import bounded_number, number_values
+from .objects import object_body
+from .prelude import Prelude, prelude_of
+from .shapes import (
+    ANY,
+    FREE_ARRAY,
+    FREE_INTEGER,
+    FREE_NUMBER,
+    FREE_OBJECT,
+    FREE_STRING,
+    ArrayShape,
+    Node,
+    NumberShape,
+    ObjectShape,
+    StringShape,
+)
+from .strings import constrained_string, string_values
+
+__all__ = ["Lowering", "lower_json_schema"]
+
+_INLINE_VALUES = 16
+"""Longer lists of values become a rule, so that they are stored once however often they are used."""
+
+
+def lower_json_schema(
+    schema: Mapping[str, Any] | bool | str,
+    *,
+    whitespace: str = "indent=2",
+    formats: Literal["assert", "annotate"] = "assert",
+    limits: Limits = DEFAULT_LIMITS,
+) -> IR:
+    """The grammar of all JSON texts that the schema allows, in one layout.
+
+    ``schema`` is a mapping, a boolean or JSON text; properties come in its order, other keys after them.
+    ``whitespace`` names the layout (see :class:`~.layout.Layout`); ``formats="annotate"`` makes ``format`` an
+    annotation.
+
+    Raises :class:`~grammars.errors.SchemaError` for an invalid schema and
+    :class:`~grammars.errors.UnsupportedSchema` for assertions that are not enforced (both list every problem with
+    its JSON pointer), :class:`~grammars.errors.UnsatisfiableGrammar` where no value at all is allowed, and
+    :class:`~grammars.errors.LimitExceeded`.
+
+    >>> lower_json_schema({"type": "object", "properties": {"n": {"type": "integer"}}}).start > 0
+    True
+    """
+    layout = Layout.from_text(whitespace)
+    document = load_schema(schema, limits=limits)
+    normaliser = Normaliser(document, assert_formats=formats == "assert")
+    root = normaliser.node(normaliser.goal(document.root))
+    settle(normaliser.link(root))
+    document.raise_problems()
+    prelude = prelude_of(layout, integral_fractions=document.draft != Draft.DRAFT4)
+    prelude.builder.limits = limits
+    lowering = Lowering(prelude)
+    start = lowering.whole(root)
+    problems = dict.fromkeys([*normaliser.unsupported, *lowering.problems])
+    if problems:
+        raise UnsupportedSchema(sorted(problems, key=lambda problem: (problem.pointer, problem.keyword)))
+    if not root.is_productive:
+        raise UnsatisfiableGrammar(f"the schema allows no value at all: {why_empty(root)}")
+    return prelude.builder.finish(start)
+
+
+class Lowering:
+    """Writes the rules of one schema. ``problems`` collects assertions that are not enforced where they matter."""
+
+    def __init__(self, prelude: Prelude) -> None:
+        self.prelude = prelude
+        self.builder = prelude.builder
+        self.layout = prelude.layout
+        self.problems: dict[Problem, None] = {}
+        self._values: dict[tuple[int, int], NodeId] = {}
+        self._shapes: dict[tuple[int, int], NodeId] = {}
+        self._leaves: dict[tuple[object, ...], NodeId] = {}
+        self._pending: list[tuple[RuleId, ArrayShape | ObjectShape, int]] = []
+        self._recursive: dict[int, bool] = {}
+
+    def report(self, problems: Iterable[Problem]) -> None:
+        """Note assertions that matter and are not enforced."""
+        self.problems.update(dict.fromkeys(problems))
+
+    def rule(self, name: str, body: NodeId) -> NodeId:
+        """A call of a new rule."""
+        rule = self.builder.declare_rule(name)
+        self.builder.define_rule(rule, body)
+        return self.builder.call(rule)
+
+    def whole(self, root: Node) -> NodeId:
+        """The whole text, with all rules it needs."""
+        value = self.value(root, self.layout.root_depth)
+        pending = self._pending
+        while pending:
+            rule, shape, depth = pending.pop()
+            body = object_body if isinstance(shape, ObjectShape) else array_body
+            self.builder.define_rule(rule, body(self, shape, depth))  # type: ignore[operator]
+        if self.layout.whitespace == "any":
+            return self.builder.sequence(self.prelude.whitespace, value, self.prelude.whitespace)
+        return value
+
+    # -- values -------------------------------------------------------------------------------------------------
+
+    def value(self, node: Node, depth: int) -> NodeId:
+        """All values of a node, at a depth."""
+        if node is ANY:
+            return self.prelude.values[self.prelude.free_depth(depth)]
+        key = (id(node), depth)
+        known = self._values.get(key)
+        if known is None:
+            known = self._values[key] = self._make_value(node, depth)
+        return known
+
+    def _make_value(self, node: Node, depth: int) -> NodeId:
+        if node.problems:
+            self.report(node.problems)
+        parts: list[NodeId] = []
+        builder = self.builder
+        if node.null:
+            parts.append(builder.literal(b"null"))
+        if node.booleans:
+            if node.booleans & 2:
+                parts.append(builder.literal(b"true"))
+            if node.booleans & 1:
+                parts.append(builder.literal(b"false"))
+        for number in node.numbers:
+            parts.append(self._number(number))
+        for string in node.strings:
+            parts.append(self._string(string))
+        for array in node.arrays:
+            if array.productive:
+                parts.append(self._shape(array, depth))
+        for shape in node.objects:
+            if shape.productive:
+                parts.append(self._shape(shape, depth))
+        return parts[0] if len(parts) == 1 else builder.alternation(*parts)
+
+    def _number(self, shape: NumberShape) -> NodeId:
+        if shape is FREE_NUMBER:
+            return self.prelude.number
+        if shape is FREE_INTEGER:
+            return self.prelude.integer
+        if shape.problems:
+            self.report(shape.problems)
+        every = self.prelude.every
+        if shape.values is not None:
+            node = number_values(self.builder, shape.values, every=every)
+            return self._shared(("numbers", shape.values), node) if len(shape.values) > _INLINE_VALUES else node
+        key = (shape.integer, shape.low, shape.low_open, shape.high, shape.high_open, shape.multiples)
+        known = self._leaves.get(key)
+        if known is not None:
+            return known
+        built = bounded_number(self.builder, shape, every=every, integral_fractions=self.prelude.integral_fractions)
+        if isinstance(built, Problem):
+            self.report((built,))
+            return self.builder.never
+        return self._shared(key, built)
+
+    def _string(self, shape: StringShape) -> NodeId:
+        if shape is FREE_STRING:
+            return self.prelude.string
+        if shape.problems:
+            self.report(shape.problems)
+        if shape.values is not None:
+            if len(shape.values) <= _INLINE_VALUES:
+                return string_values(self.prelude, shape.values)
+            known = self._leaves.get(("strings", shape.values))
+            return known or self._shared(("strings", shape.values), string_values(self.prelude, shape.values))
+        key = (shape.minimum, shape.maximum, shape.formats)
+        known = self._leaves.get(key)
+        if known is not None:
+            return known
+        built = constrained_string(self.prelude, shape)
+        if isinstance(built, Problem):
+            self.report((built,))
+            return self.builder.never
+        return self._shared(key, built)
+
+    def _shared(self, key: tuple[object, ...], body: NodeId) -> NodeId:
+        node = self._leaves[key] = self.rule(str(key[0]), body)
+        return node
+
+    # -- arrays and objects -------------------------------------------------------------------------------------
+
+    def _shape(self, shape: ArrayShape | ObjectShape, depth: int) -> NodeId:
+        if shape is FREE_OBJECT:
+            return self.prelude.objects[self.prelude.free_depth(depth)]
+        if shape is FREE_ARRAY:
+            return self.prelude.arrays[self.prelude.free_depth(depth)]
+        if depth > DEEPEST_INDENT and self._is_recursive(shape):
+            depth = ON_ONE_LINE
+        key = (id(shape), depth)
+        known = self._shapes.get(key)
+        if known is None:
+            if shape.problems:
+                self.report(shape.problems)
+            rule = self.builder.declare_rule(shape.pointer or "#")
+            known = self._shapes[key] = self.builder.call(rule)
+            self._pending.append((rule, shape, depth))
+        return known
+
+    def _is_recursive(self, shape: ArrayShape | ObjectShape) -> bool:
+        known = self._recursive.get(id(shape))
+        if known is None:
+            seen: set[int] = set()
+            pending = _below(shape)
+            while pending and id(shape) not in seen:
+                below = pending.pop()
+                if id(below) not in seen:
+                    seen.add(id(below))
+                    pending.extend(_below(below))
+            known = self._recursive[id(shape)] = id(shape) in seen
+        return known
+
+
+def _below(shape: ArrayShape | ObjectShape) -> list[ArrayShape | ObjectShape]:
+    """The shapes that may stand directly inside."""
+    if isinstance(shape, ObjectShape):
+        nodes = [node for _, node, _ in shape.members]
+        rest = shape.extra
+    else:
+        nodes, rest = list(shape.prefix_nodes), shape.items_node
+    if rest is not None:
+        nodes.append(rest)
+    return [below for node in nodes for below in (*node.objects, *node.arrays)]

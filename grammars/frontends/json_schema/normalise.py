@@ -1,0 +1,537 @@
+"""From schemas to nodes: references followed, keywords that apply in place merged, one list of shapes for each type.
+
+No step recurses on the depth of its input: nodes that need other nodes wait on a stack, and schemas below an
+object or array are only linked (a work list), never descended into.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from ...errors import Problem
+from .combine import both, both_numbers, distinct_numbers, either
+from .disjoint import exactly_one
+from .formats import FORMATS, KNOWN_FORMATS
+from .keywords import ARRAY, BOOLEAN, EVERY, INTEGER, NULL, NUMBER, OBJECT, STRING, TYPE_BITS, Draft, Group
+from .load import Document, RemoteReference
+from .numbers import as_decimal, plain_text
+from .shapes import (
+    ANY,
+    ANY_GOAL,
+    FREE_ARRAY,
+    FREE_INTEGER,
+    FREE_NUMBER,
+    FREE_OBJECT,
+    FREE_STRING,
+    NEVER,
+    ArrayShape,
+    Goal,
+    Node,
+    NumberShape,
+    ObjectShape,
+    StringShape,
+)
+
+__all__ = ["Normaliser"]
+
+_MAX_ALTERNATIVES = 512
+"""Shapes of one node: the product of several ``anyOf`` beyond this is refused."""
+_MAX_PEEKS = 8
+"""Nested ``oneOf`` whose branches need each other to be told apart."""
+_NOTHING_MET = 1 << 30
+_REFERENCE, _VALUES, _IN_PLACE, _REFUSED = (
+    int(Group.REFERENCE),
+    int(Group.VALUES),
+    int(Group.IN_PLACE),
+    int(Group.REFUSED),
+)
+_NOT_PLAIN = _REFERENCE | _IN_PLACE
+_OWN = int(Group.VALUES | Group.TYPE | Group.NUMBERS | Group.STRINGS | Group.ARRAYS | Group.OBJECTS | Group.REFUSED)
+
+_BOUNDS = (("minimum", "exclusiveMinimum", False), ("maximum", "exclusiveMaximum", True))
+
+
+class Normaliser:
+    """Makes the node of any goal, once. ``unsupported`` and ``document.problems`` collect what is wrong on the way."""
+
+    def __init__(self, document: Document, *, assert_formats: bool) -> None:
+        self.document = document
+        self.assert_formats = assert_formats
+        self.unsupported: dict[Problem, None] = {}
+        """Problems of references; those of shapes stay with the shapes, so that they count only where they matter."""
+        self._nodes: dict[object, Node] = {}
+        self._own: dict[int, Node] = {}
+        self._plain: dict[int, Node] = {EVERY: ANY}
+        self._in_progress: set[object] = set()
+        self._peeking = 0
+
+    @staticmethod
+    def goal(schema: Any) -> Goal:
+        """The goal of one schema."""
+        if type(schema) is dict:
+            return (schema,) if schema else ANY_GOAL
+        return ANY_GOAL if schema else None
+
+    # -- nodes --------------------------------------------------------------------------------------------------
+
+    def node(self, goal: Goal) -> Node:
+        """The node of a goal."""
+        if goal is None:
+            return NEVER
+        if not goal:
+            return ANY
+        if len(goal) == 1:
+            schema = goal[0]
+            key: object = id(schema)
+            node = self._nodes.get(key)
+            if node is None:
+                if not self.document.groups.get(id(schema), _NOT_PLAIN) & _NOT_PLAIN:
+                    node = self._nodes[key] = self._own_node(schema)
+                else:
+                    node = self._solve(goal, key)
+            return node
+        key = tuple(sorted(map(id, goal)))
+        node = self._nodes.get(key)
+        return self._solve(goal, key) if node is None else node
+
+    def _solve(self, goal: Goal, key: object) -> Node:
+        """Nodes that wait for the nodes of their branches, on a stack of their own."""
+        assert goal is not None
+        stack = [_Pending(self, goal, key)]
+        on_stack = {key: 0}
+        lowest = _NOTHING_MET  # the outermost pending node that was met again, and so left out
+        while True:
+            top = stack[-1]
+            wanted = top.next_branch()
+            if wanted is not None:
+                branch, branch_key = wanted
+                if branch is None:
+                    top.receive(NEVER)
+                elif not branch:
+                    top.receive(ANY)
+                elif branch_key in self._nodes:
+                    top.receive(self._nodes[branch_key])
+                elif branch_key in on_stack or branch_key in self._in_progress:
+                    lowest = min(lowest, on_stack.get(branch_key, -1))
+                    top.receive(NEVER)  # an alternative that is the whole itself adds nothing
+                else:
+                    on_stack[branch_key] = len(stack)
+                    stack.append(_Pending(self, branch, branch_key))
+                continue
+            self._in_progress |= on_stack.keys()
+            node = top.finish()
+            self._in_progress -= on_stack.keys()
+            stack.pop()
+            place = on_stack.pop(top.key)
+            if lowest >= place:  # what was left out lay inside: the node holds everywhere
+                self._nodes[top.key] = node
+                lowest = _NOTHING_MET
+            if not stack:
+                return node
+            stack[-1].receive(node)
+
+    def peek(self, goal: Goal) -> Node:
+        """The node of a goal if it can be told now; else ``ANY``, which is safe where only disjointness matters."""
+        if not goal:
+            return self.node(goal)
+        key: object = id(goal[0]) if len(goal) == 1 else tuple(sorted(map(id, goal)))
+        if key in self._nodes:
+            return self._nodes[key]
+        if key in self._in_progress or self._peeking >= _MAX_PEEKS:
+            return ANY
+        self._peeking += 1
+        self.node(goal)
+        self._peeking -= 1
+        return self._nodes.get(key, ANY)
+
+    def _own_node(self, schema: dict[str, Any]) -> Node:
+        """The node of a schema's own keywords, references and in-place applicators apart."""
+        key = id(schema)
+        node = self._own.get(key)
+        if node is None:
+            node = self._own[key] = self._make_own(schema, self.document.groups[key])
+        return node
+
+    def _make_own(self, schema: dict[str, Any], groups: int) -> Node:
+        named = schema.get("type") if groups & Group.TYPE else None
+        if named is None:
+            mask = EVERY
+        elif type(named) is str:
+            mask = TYPE_BITS[named]
+        else:
+            mask = 0
+            for one in named:
+                mask |= TYPE_BITS[one]
+        if mask & NUMBER:
+            mask &= ~INTEGER
+        if not groups & (_OWN & ~Group.TYPE):
+            return self._plain_node(mask)
+        pointer = self.document.pointers[id(schema)]
+        if mask == OBJECT and not groups & (_VALUES | _REFUSED):
+            shape = self._object(schema, pointer) if groups & Group.OBJECTS else FREE_OBJECT
+            return Node(objects=(shape,), pointer=pointer)
+        node = self._by_type(schema, groups, mask, pointer)
+        if groups & _VALUES:
+            node = both(self._values_node(schema, pointer), node)
+            if node.is_empty:
+                node.reason = "no value of enum or const satisfies the other keywords"
+        if groups & _REFUSED:
+            problems = _general_problems(schema, pointer, self.document.table)
+            node = replace(node, problems=node.problems + problems)
+        return node
+
+    def _plain_node(self, mask: int) -> Node:
+        node = self._plain.get(mask)
+        if node is None:
+            node = self._plain[mask] = Node(
+                bool(mask & NULL),
+                3 if mask & BOOLEAN else 0,
+                (FREE_NUMBER,) if mask & NUMBER else (FREE_INTEGER,) if mask & INTEGER else (),
+                (FREE_STRING,) if mask & STRING else (),
+                (FREE_ARRAY,) if mask & ARRAY else (),
+                (FREE_OBJECT,) if mask & OBJECT else (),
+            )
+        return node
+
+    def _by_type(self, schema: dict[str, Any], groups: int, mask: int, pointer: str) -> Node:
+        node = Node(bool(mask & NULL), 3 if mask & BOOLEAN else 0, pointer=pointer)
+        if mask & (NUMBER | INTEGER):
+            number = FREE_NUMBER if mask & NUMBER else FREE_INTEGER
+            if groups & Group.NUMBERS:
+                bounded = self._number(schema, bool(mask & INTEGER), pointer)
+                node.numbers = () if bounded is None else (bounded,)
+            else:
+                node.numbers = (number,)
+        if mask & STRING:
+            string = self._string(schema, pointer) if groups & Group.STRINGS else FREE_STRING
+            node.strings = () if string is None else (string,)
+        if mask & ARRAY:
+            node.arrays = (self._array(schema, pointer) if groups & Group.ARRAYS else FREE_ARRAY,)
+        if mask & OBJECT:
+            node.objects = (self._object(schema, pointer) if groups & Group.OBJECTS else FREE_OBJECT,)
+        if node.is_empty:
+            node.reason = "the bounds leave no value"
+        return node
+
+    # -- keywords by type ---------------------------------------------------------------------------------------
+
+    def _number(self, schema: dict[str, Any], integer: bool, pointer: str) -> NumberShape | None:
+        shape = NumberShape(integer, pointer=pointer)
+        for name, exclusive_name, upper in _BOUNDS:
+            plain, exclusive = schema.get(name), schema.get(exclusive_name)
+            value = None if plain is None else as_decimal(plain)
+            is_open = exclusive is True and value is not None
+            if exclusive is not None and not isinstance(exclusive, bool):
+                other = as_decimal(exclusive)
+                if value is None or (other <= value if upper else other >= value):
+                    value, is_open = other, True
+            if upper:
+                shape.high, shape.high_open = value, is_open
+            else:
+                shape.low, shape.low_open = value, is_open
+        multiple = schema.get("multipleOf")
+        if multiple is not None:
+            shape.multiples = (as_decimal(multiple),)
+        return both_numbers(shape, NumberShape(integer))
+
+    def _string(self, schema: dict[str, Any], pointer: str) -> StringShape | None:
+        minimum = int(schema.get("minLength", 0))
+        longest = schema.get("maxLength")
+        maximum = None if longest is None else int(longest)
+        if maximum is not None and minimum > maximum:
+            return None
+        problems: tuple[Problem, ...] = ()
+        if "pattern" in schema:
+            problems += (Problem(pointer, "pattern", "patterns are not enforced yet"),)
+        formats: tuple[str, ...] = ()
+        name = schema.get("format")
+        if name is not None and self.assert_formats:
+            if name in FORMATS:
+                formats = (name,)
+            elif name in KNOWN_FORMATS:
+                problems += (Problem(pointer, "format", f"the format {name!r} is not enforced yet"),)
+        if not (minimum or problems or formats) and maximum is None:
+            return FREE_STRING
+        return StringShape(minimum, maximum, formats, None, problems, pointer)
+
+    def _array(self, schema: dict[str, Any], pointer: str) -> ArrayShape:
+        items = schema.get("items", True)
+        if isinstance(items, list):  # the older spelling of prefixItems
+            prefix, rest = items, schema.get("additionalItems", True)
+        else:
+            prefix, rest = schema.get("prefixItems", ()) if self.document.draft >= Draft.DRAFT2020 else (), items
+        longest = schema.get("maxItems")
+        return ArrayShape(
+            tuple(map(self.goal, prefix)),
+            self.goal(rest),
+            int(schema.get("minItems", 0)),
+            None if longest is None else int(longest),
+            _array_problems(schema, pointer, self.document.table),
+            pointer,
+        )
+
+    def _object(self, schema: dict[str, Any], pointer: str) -> ObjectShape:
+        goal = self.goal
+        properties = schema.get("properties")
+        most = schema.get("maxProperties")
+        return ObjectShape(
+            {name: goal(inner) for name, inner in properties.items()} if properties else {},
+            dict.fromkeys(schema.get("required", ())),
+            goal(schema.get("additionalProperties", True)),
+            int(schema.get("minProperties", 0)),
+            None if most is None else int(most),
+            _object_problems(schema, pointer, self.document.table),
+            pointer if most is not None or "minProperties" in schema else "",
+            pointer,
+        )
+
+    # -- given values -------------------------------------------------------------------------------------------
+
+    def _values_node(self, schema: dict[str, Any], pointer: str) -> Node:
+        result = ANY
+        if "enum" in schema:
+            result = self._node_of_values(schema["enum"], f"{pointer}/enum")
+        if "const" in schema and "const" in self.document.table:
+            result = both(result, self._node_of_values([schema["const"]], f"{pointer}/const"))
+        return result
+
+    def _node_of_values(self, values: list[Any], pointer: str) -> Node:
+        node = Node(pointer=pointer)
+        strings: dict[str, None] = {}
+        numbers = []
+        for value in values:
+            kind = type(value)
+            if kind is str:
+                strings[value] = None
+            elif value is None:
+                node.null = True
+            elif kind is bool:
+                node.booleans |= 2 if value else 1
+            elif kind is dict:
+                node.objects += (self._object_value(value, pointer),)
+            elif kind is list:
+                goals = tuple(self._value_goal(item, pointer) for item in value)
+                node.arrays += (ArrayShape(goals, None, len(goals), len(goals), pointer=pointer),)
+            else:
+                numbers.append((as_decimal(value), plain_text(value)))
+        if strings:
+            node.strings = (StringShape(values=tuple(strings), pointer=pointer),)
+        if numbers:
+            node.numbers = (NumberShape(values=distinct_numbers(numbers), pointer=pointer),)
+        if node.is_empty:
+            node.reason = "the enum is empty"
+        return node
+
+    def _object_value(self, value: dict[str, Any], pointer: str) -> ObjectShape:
+        goals = {name: self._value_goal(inner, pointer) for name, inner in value.items()}
+        return ObjectShape(goals, dict.fromkeys(value), None, pointer=pointer)
+
+    def _value_goal(self, value: Any, pointer: str) -> Goal:
+        """A part of a given value, as a schema of our own."""
+        schema = {"const": value} if "const" in self.document.table else {"enum": [value]}
+        self.document.register(schema, int(Group.VALUES), pointer)
+        return (schema,)
+
+    # -- links --------------------------------------------------------------------------------------------------
+
+    def link(self, root: Node) -> list[ArrayShape | ObjectShape]:
+        """Make the nodes below every array and object that ``root`` can reach; those shapes, parents first."""
+        found: list[ArrayShape | ObjectShape] = []
+
+        def visit(node: Node) -> None:
+            for shape in node.objects:
+                if not shape.linked:
+                    shape.linked = True
+                    found.append(shape)
+            for array in node.arrays:
+                if not array.linked:
+                    array.linked = True
+                    found.append(array)
+
+        visit(root)
+        make = self.node
+        for shape in found:
+            if isinstance(shape, ObjectShape):
+                required = shape.required
+                for name, goal in shape.properties.items():
+                    node = make(goal)
+                    shape.members.append((name, node, name in required))
+                    if node.objects or node.arrays:
+                        visit(node)
+                shape.extra = make(shape.additional)
+                visit(shape.extra)
+                shape.members.extend((name, shape.extra, True) for name in required if name not in shape.properties)
+            else:
+                shape.prefix_nodes = [make(goal) for goal in shape.prefix]
+                shape.items_node = make(shape.items)
+                for node in shape.prefix_nodes:
+                    visit(node)
+                visit(shape.items_node)
+        return found
+
+
+class _Pending:
+    """A node in the making: the part that is sure, and the factors (lists of branches) still to be multiplied in."""
+
+    def __init__(self, normaliser: Normaliser, goal: Goal, key: object) -> None:
+        self.normaliser = normaliser
+        self.goal = goal
+        self.key = key
+        self.base = ANY
+        self.factors: list[tuple[str, str, list[Goal]]] = []  # keyword, pointer, branches
+        self.received: list[list[Node]] = []
+        self._expand(goal)
+        self.received = [[] for _ in self.factors]
+        self.factor = 0
+
+    def _expand(self, goal: Goal) -> None:
+        """Take in all schemas that must hold: those of the goal, and what ``$ref`` and ``allOf`` bring."""
+        normaliser, document = self.normaliser, self.normaliser.document
+        assert goal is not None
+        pending: list[tuple[Any, tuple[Any, Any] | None]] = [(schema, None) for schema in reversed(goal)]
+        seen: set[int] = set()
+        while pending:
+            schema, origin = pending.pop()
+            if type(schema) is not dict:
+                if not schema:
+                    self.base = Node(reason="the schema is false", pointer=self.base.pointer)
+                continue
+            if id(schema) in seen:
+                if _among(schema, origin):
+                    self.base = Node(
+                        reason="the schema refers only to itself", pointer=document.pointers.get(id(schema), "")
+                    )
+                continue
+            seen.add(id(schema))
+            here = (schema, origin)
+            groups = document.groups[id(schema)]
+            pointer = document.pointers[id(schema)]
+            target: Any = True
+            if groups & _REFERENCE:
+                target = self._target(schema)
+            if not (groups & _REFERENCE and document.draft <= Draft.DRAFT7):
+                if groups & _OWN:
+                    self.base = both(self.base, normaliser._own_node(schema))
+                if groups & _IN_PLACE:
+                    pending.extend((inner, here) for inner in reversed(schema.get("allOf", ())))
+                    for keyword in ("anyOf", "oneOf"):
+                        if keyword in schema:
+                            branches = [normaliser.goal(branch) for branch in schema[keyword]]
+                            self.factors.append((keyword, pointer, branches))
+            if target is not True:
+                pending.append((target, here))
+
+    def _target(self, schema: dict[str, Any]) -> Any:
+        document = self.normaliser.document
+        target = document.resolve(schema)
+        if isinstance(target, RemoteReference):
+            self.normaliser.unsupported[target] = None
+            return True
+        if isinstance(target, Problem):
+            document.problems.append(target)
+            return True
+        return target
+
+    def next_branch(self) -> tuple[Goal, object] | None:
+        """The next branch whose node is needed."""
+        while self.factor < len(self.factors):
+            branches = self.factors[self.factor][2]
+            done = len(self.received[self.factor])
+            if done < len(branches):
+                branch = branches[done]
+                return branch, id(branch[0]) if branch else None
+            self.factor += 1
+        return None
+
+    def receive(self, node: Node) -> None:
+        """Take the node of the branch that was asked for."""
+        self.received[self.factor].append(node)
+
+    def finish(self) -> Node:
+        """The product of everything."""
+        node = self.base
+        make = self.normaliser.peek
+        for (keyword, pointer, _), branches in zip(self.factors, self.received, strict=True):
+            if _size(node) * sum(map(_size, branches)) > _MAX_ALTERNATIVES**2:
+                problem = Problem(pointer, keyword, f"more than {_MAX_ALTERNATIVES} combinations of alternatives")
+                return replace(node, problems=(*node.problems, problem))
+            products = [both(node, branch) for branch in branches]
+            if keyword == "oneOf":
+                joined = exactly_one(products, f"{pointer}/oneOf", make)
+                if isinstance(joined, str):
+                    problem = Problem(pointer, keyword, joined)
+                    joined = either(products, pointer)
+                    joined = replace(joined, problems=(*joined.problems, problem))
+                node = joined
+            else:
+                node = either(products, f"{pointer}/anyOf")
+            if node.is_empty and not node.reason:
+                node = replace(node, reason=f"no branch of {keyword} allows anything", pointer=pointer)
+        return node
+
+
+def _among(schema: dict[str, Any], origin: tuple[Any, Any] | None) -> bool:
+    """Whether the schema is one of those that led here."""
+    while origin is not None:
+        if origin[0] is schema:
+            return True
+        origin = origin[1]
+    return False
+
+
+def _size(node: Node) -> int:
+    return max(1, len(node.objects), len(node.arrays), len(node.strings), len(node.numbers))
+
+
+# -- assertions that are not enforced -----------------------------------------------------------------------------
+
+_Table = dict[str, Any]
+
+
+def _general_problems(schema: dict[str, Any], pointer: str, table: _Table) -> tuple[Problem, ...]:
+    found = []
+    if "not" in schema and schema["not"] is not False:
+        found.append(Problem(pointer, "not", "negation is not enforced yet"))
+    if "if" in schema and "if" in table and ("then" in schema or "else" in schema):
+        found.append(Problem(pointer, "if", "if/then/else is not enforced yet"))
+    found.extend(
+        Problem(pointer, name, "dynamic references are not resolved yet")
+        for name in ("$dynamicRef", "$recursiveRef")
+        if name in schema and name in table
+    )
+    return tuple(found)
+
+
+def _array_problems(schema: dict[str, Any], pointer: str, table: _Table) -> tuple[Problem, ...]:
+    found = []
+    if schema.get("uniqueItems") is True:
+        longest = schema.get("maxItems")
+        if longest is None or longest > 1:
+            found.append(Problem(pointer, "uniqueItems", "distinct items are not enforced yet"))
+    if "contains" in schema and "contains" in table:
+        found.append(Problem(pointer, "contains", "contains is not enforced yet"))
+    if "unevaluatedItems" in schema and "unevaluatedItems" in table and schema["unevaluatedItems"] not in (True, {}):
+        found.append(Problem(pointer, "unevaluatedItems", "unevaluatedItems is not enforced yet"))
+    return tuple(found)
+
+
+_HARMLESS: dict[str, tuple[Any, ...]] = {
+    "patternProperties": ({},),
+    "propertyNames": (True, {}, {"type": "string"}),
+    "dependencies": ({},),
+    "dependentRequired": ({},),
+    "dependentSchemas": ({},),
+    "unevaluatedProperties": (True, {}),
+}
+"""Keywords of objects that are not enforced, with the values that assert nothing."""
+
+
+def _object_problems(schema: dict[str, Any], pointer: str, table: _Table) -> tuple[Problem, ...]:
+    if schema.keys().isdisjoint(_HARMLESS):
+        return ()
+    return tuple(
+        Problem(pointer, name, f"{name} is not enforced yet")
+        for name, harmless in _HARMLESS.items()
+        if name in schema and name in table and schema[name] not in harmless
+    )

@@ -1,0 +1,233 @@
+"""Numbers: canonical JSON numbers, bounds and multiples, and the other spellings of a number where all are taken."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from decimal import Decimal
+from functools import lru_cache
+
+from ...errors import Problem
+from ...ir import Builder, NodeId
+from .digits import Bound, TooManyStates, decimal_fragment
+from .shapes import NumberShape, NumberValue
+
+__all__ = ["any_number", "as_decimal", "bounded_number", "integer", "number_values", "plain_text"]
+
+_DIGIT = ((48, 57),)
+_NONZERO = ((49, 57),)
+_AT_LEAST, _ABOVE, _AT_MOST, _BELOW = frozenset({0, 1}), frozenset({1}), frozenset({-1, 0}), frozenset({-1})
+_MAX_BOUND_DIGITS = 400
+
+
+def as_decimal(number: float | Decimal) -> Decimal:
+    """The number exactly as its shortest decimal spelling says.
+
+    >>> as_decimal(0.1)
+    Decimal('0.1')
+    """
+    return Decimal(repr(number)) if isinstance(number, float) else Decimal(number)
+
+
+def plain_text(number: float | Decimal) -> str:
+    """How ``json.dumps`` writes the number; decimals beyond a double keep all their digits.
+
+    >>> plain_text(Decimal("1.50"))
+    '1.5'
+    """
+    if isinstance(number, Decimal):
+        near = float(number)
+        if Decimal(repr(near)) == number:
+            return repr(near)
+        return str(number).lower()
+    return repr(number)
+
+
+# -- without bounds -----------------------------------------------------------------------------------------------
+
+
+def _digits(builder: Builder, minimum: int = 0) -> NodeId:
+    return builder.repeat(builder.charset(_DIGIT), minimum)
+
+
+def _whole(builder: Builder) -> NodeId:
+    return builder.alternation(builder.literal("0"), builder.sequence(builder.charset(_NONZERO), _digits(builder)))
+
+
+def _mark(builder: Builder) -> NodeId:
+    return builder.literals((b"e", b"E"))
+
+
+def _exponent(builder: Builder, *, every: bool) -> NodeId:
+    """An exponent; canonical ones stay within what a double can hold, so that no reader gets infinity."""
+    if every:
+        return builder.sequence(_mark(builder), builder.optional(builder.literals((b"+", b"-"))), _digits(builder, 1))
+    digit = builder.charset(_DIGIT)
+    short = builder.repeat(digit, 1, 2)
+    hundreds = builder.sequence(builder.charset(((49, 50),)), digit, digit)
+    up = builder.alternation(short, hundreds, builder.sequence(builder.literal("30"), builder.charset(((48, 55),))))
+    down = builder.alternation(
+        short,
+        hundreds,
+        builder.sequence(builder.literal("3"), builder.charset(((48, 49),)), digit),
+        builder.sequence(builder.literal("32"), builder.charset(((48, 52),))),
+    )
+    signed = builder.alternation(
+        builder.sequence(builder.optional(builder.literal("+")), up), builder.sequence(builder.literal("-"), down)
+    )
+    return builder.sequence(_mark(builder), signed)
+
+
+def any_number(builder: Builder, *, every: bool) -> NodeId:
+    """Any JSON number."""
+    fraction = builder.sequence(builder.literal("."), _digits(builder, 1))
+    return builder.sequence(
+        builder.optional(builder.literal("-")),
+        _whole(builder),
+        builder.optional(fraction),
+        builder.optional(_exponent(builder, every=every)),
+    )
+
+
+def integer(builder: Builder, *, every: bool) -> NodeId:
+    """Any integer; with ``every`` spelling also -0, fractions of zeros and exponents that are not negative."""
+    if not every:
+        positive = builder.sequence(builder.optional(builder.literal("-")), builder.charset(_NONZERO), _digits(builder))
+        return builder.alternation(builder.literal("0"), positive)
+    zeros = builder.sequence(builder.literal("."), builder.repeat(builder.literal("0"), 1))
+    exponent = builder.sequence(_mark(builder), builder.optional(builder.literal("+")), _digits(builder, 1))
+    return builder.sequence(
+        builder.optional(builder.literal("-")), _whole(builder), builder.optional(zeros), builder.optional(exponent)
+    )
+
+
+# -- with bounds --------------------------------------------------------------------------------------------------
+
+
+def bounded_number(builder: Builder, shape: NumberShape, *, every: bool, integral_fractions: bool) -> NodeId | Problem:
+    """The numbers of the shape, without exponents unless only the sign is bounded; or why it is refused.
+
+    ``integral_fractions`` says whether ``1.0`` spells an integer here.
+    """
+    if not shape.integer and not shape.multiples and (shape.low or 0) == 0 and (shape.high or 0) == 0:
+        return _by_sign(builder, shape, every=every)
+    given = [bound for bound in (shape.low, shape.high) if bound is not None]
+    if any(abs(number.adjusted()) > _MAX_BOUND_DIGITS for number in (*given, *shape.multiples) if number):
+        return Problem(shape.pointer, "minimum/maximum/multipleOf", "a number of more than 400 digits")
+    multiples = shape.multiples
+    fraction_digits: int | None = None
+    if shape.integer:
+        multiples = (*multiples, Decimal(1))
+        fraction_digits = None if every and integral_fractions else 0
+    elif multiples and not every:
+        fraction_digits = max(1, *(-int(number.normalize().as_tuple().exponent) for number in multiples))
+    key = (shape.low, shape.low_open, shape.high, shape.high_open, multiples, fraction_digits, every)
+    try:
+        positive, negative = _signed_fragments(*key)
+    except TooManyStates:
+        return Problem(shape.pointer, "multipleOf", "together with the bounds this needs too large an automaton")
+    parts = []
+    if positive is not None:
+        parts.append(builder.fragment(positive))
+    if negative is not None:
+        parts.append(builder.sequence(builder.literal("-"), builder.fragment(negative)))
+    return builder.alternation(*parts)
+
+
+@lru_cache(maxsize=1024)
+def _signed_fragments(  # type: ignore[no-untyped-def]
+    low: Decimal | None,
+    low_open: bool,
+    high: Decimal | None,
+    high_open: bool,
+    multiples: tuple[Decimal, ...],
+    fraction_digits: int | None,
+    every: bool,
+):
+    """Automata of the numbers without a sign and, behind a minus, of the others; ``None`` where there are none."""
+    positive = negative = None
+    if high is None or high > 0 or (high == 0 and not high_open):
+        bounds = []
+        if low is not None and low >= 0 and (low > 0 or low_open):
+            bounds.append(Bound(low, _ABOVE if low_open else _AT_LEAST))
+        if high is not None:
+            bounds.append(Bound(high, _BELOW if high_open else _AT_MOST))
+        positive = decimal_fragment(tuple(bounds), multiples, fraction_digits=fraction_digits)
+    if low is None or low < 0 or (every and low == 0 and not low_open):
+        bounds = []
+        if low is not None:
+            bounds.append(Bound(-low, _BELOW if low_open else _AT_MOST))
+        if high is not None and high < 0:
+            bounds.append(Bound(-high, _ABOVE if high_open else _AT_LEAST))
+        elif not every or (high == 0 and high_open):
+            bounds.append(Bound(Decimal(0), _ABOVE))
+        negative = decimal_fragment(tuple(bounds), multiples, fraction_digits=fraction_digits)
+    return positive, negative
+
+
+def _by_sign(builder: Builder, shape: NumberShape, *, every: bool) -> NodeId:
+    """Numbers that are bounded by zero only, exponents included."""
+    above, below = shape.low is None, shape.high is None  # may be negative, may be positive
+    zero_allowed = not ((shape.low is not None and shape.low_open) or (shape.high is not None and shape.high_open))
+    some, zeros = builder.charset(_NONZERO), builder.repeat(builder.literal("0"), 0)
+    point = builder.literal(".")
+    exponent = builder.optional(_exponent(builder, every=every))
+    whole = builder.sequence(some, _digits(builder), builder.optional(builder.sequence(point, _digits(builder, 1))))
+    small = builder.sequence(builder.literal("0"), point, zeros, some, _digits(builder))
+    magnitude = builder.sequence(builder.alternation(whole, small), exponent)
+    parts = []
+    if below:
+        parts.append(magnitude)
+    if above:
+        parts.append(builder.sequence(builder.literal("-"), magnitude))
+    if zero_allowed:
+        fraction = builder.optional(builder.sequence(point, builder.literal("0"), zeros))
+        minus = builder.optional(builder.literal("-"))
+        parts.append(builder.sequence(minus, builder.literal("0"), fraction, exponent))
+    return builder.alternation(*parts)
+
+
+# -- given values -------------------------------------------------------------------------------------------------
+
+
+def number_values(builder: Builder, values: Iterable[NumberValue], *, every: bool) -> NodeId:
+    """The given numbers; with ``every`` spelling also with zeros behind and in the usual powers of ten."""
+    if not every:
+        return builder.literals(text.encode() for _, text in values)
+    return builder.alternation(*(_spellings(builder, value) for value, _ in values))
+
+
+def _spellings(builder: Builder, value: Decimal) -> NodeId:
+    """Spellings of one number: plain with zeros behind, ``d.ddde+x`` and ``ddde+x``."""
+    zeros = builder.repeat(builder.literal("0"), 0)
+    point = builder.literal(".")
+    minus = builder.literal("-") if value < 0 else builder.epsilon
+    if not value:
+        fraction = builder.optional(builder.sequence(point, builder.literal("0"), zeros))
+        exponent = builder.optional(_exponent(builder, every=True))
+        return builder.sequence(builder.optional(builder.literal("-")), builder.literal("0"), fraction, exponent)
+    _, digit_tuple, exponent_of_last = value.normalize().as_tuple()
+    digits = "".join(map(str, digit_tuple))
+    last = int(exponent_of_last)
+
+    def with_zeros(whole: str, fraction: str) -> NodeId:
+        if fraction:
+            return builder.sequence(builder.literal(f"{whole}.{fraction}"), zeros)
+        behind = builder.sequence(point, builder.literal("0"), zeros)
+        return builder.sequence(builder.literal(whole), builder.optional(behind))
+
+    def power(number: int) -> NodeId:
+        sign = builder.literal("-") if number < 0 else builder.optional(builder.literal("+"))
+        if number == 0:
+            sign = builder.optional(builder.literals((b"+", b"-")))
+        return builder.sequence(_mark(builder), sign, zeros, builder.literal(str(abs(number))))
+
+    scientific = last + len(digits) - 1
+    spelled = [
+        builder.sequence(with_zeros(digits[0], digits[1:]), power(scientific)),
+        builder.sequence(with_zeros(digits, ""), power(last)),
+    ]
+    if abs(scientific) <= _MAX_BOUND_DIGITS:
+        whole, _, fraction = format(abs(value), "f").partition(".")
+        plain = with_zeros(whole, fraction.rstrip("0"))
+        spelled += [plain, builder.sequence(plain, power(0))]
+    return builder.sequence(minus, builder.alternation(*spelled))

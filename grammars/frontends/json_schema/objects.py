@@ -1,0 +1,121 @@
+"""Objects: declared properties in the order of the schema, then the required undeclared, then all others.
+
+What may follow once some property is written is a chain of rules, so that the size stays linear however many
+properties are optional. That the names beyond the declared ones differ among themselves is not enforced.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...errors import Problem
+from ...ir import NodeId
+from .prelude import Frame
+from .shapes import Node, ObjectShape
+from .spelling import json_text
+from .strings import other_name
+
+if TYPE_CHECKING:
+    from .lower import Lowering
+
+__all__ = ["count_is_possible", "object_body"]
+
+_Members = list[tuple[str, Node, bool]]
+
+
+def count_is_possible(shape: ObjectShape, live: int, extra: bool) -> bool:
+    """Whether an object with all required names can have an allowed number of properties; ``live`` can be written."""
+    if shape.maximum is not None and max(len(shape.required), shape.minimum) > shape.maximum:
+        return False
+    return extra or shape.minimum <= live
+
+
+def _counted(shape: ObjectShape, members: _Members, extra: bool) -> tuple[_Members, bool, bool] | Problem:
+    """Members, whether others may follow, and whether the object may be empty, as the counts have it."""
+    required = sum(needed for _, _, needed in members)
+    least, most = shape.minimum, shape.maximum
+    if most is not None and (extra or most < len(members)):
+        if most > required:
+            return Problem(shape.count_pointer, "maxProperties", "counting properties is not enforced yet")
+        members, extra = [member for member in members if member[2]], False
+    if least > max(required, 1):
+        if extra or least < len(members):
+            return Problem(shape.count_pointer, "minProperties", "counting properties is not enforced yet")
+        members = [(name, node, True) for name, node, _ in members]
+    return members, extra, least == 0
+
+
+def object_body(lowering: Lowering, shape: ObjectShape, depth: int) -> NodeId:
+    """All objects of the shape."""
+    builder, prelude = lowering.builder, lowering.prelude
+    frame = prelude.frame(depth)
+    inside = lowering.layout.inside(depth)
+    members = [member for member in shape.members if member[1].is_productive]
+    extra_node = shape.extra
+    counted = _counted(shape, members, extra_node is not None and extra_node.is_productive)
+    if isinstance(counted, Problem):
+        lowering.report((counted,))
+        return frame.empty_object
+    members, may_extend, may_be_empty = counted
+    others: NodeId | None = None
+    if may_extend and extra_node is not None:
+        names = dict.fromkeys(shape.properties) | dict.fromkeys(shape.required)
+        others = builder.sequence(other_name(prelude, names), frame.colon, lowering.value(extra_node, inside))
+    leading = next((index for index, member in enumerate(members) if member[2]), len(members))
+    if others is not None and leading == len(members):
+        others = lowering.rule(f"{shape.pointer} other", others)  # it stands in two places
+    end = frame.close_object
+    if others is not None:
+        end = builder.sequence(builder.repeat(builder.sequence(frame.comma, others), 0), end)
+
+    def follow(index: int) -> NodeId:
+        name, node, needed = members[index]
+        written = builder.sequence(_key(lowering, frame, name, b","), lowering.value(node, inside))
+        return written if needed else builder.optional(written)
+
+    tail = builder.sequence(*[follow(index) for index in range(leading + 1, len(members))], end)
+    if leading == 0 and members:
+        name, node, _ = members[0]
+        return builder.sequence(_key(lowering, frame, name, b"{"), lowering.value(node, inside), tail)
+    return _with_leading_options(lowering, shape, frame, members[: leading + 1], others, tail, may_be_empty, inside)
+
+
+def _with_leading_options(
+    lowering: Lowering,
+    shape: ObjectShape,
+    frame: Frame,
+    members: _Members,
+    others: NodeId | None,
+    tail: NodeId,
+    may_be_empty: bool,
+    inside: int,
+) -> NodeId:
+    """The object where any of ``members`` may come first; ``tail`` follows the last of them."""
+    builder = lowering.builder
+    tail = lowering.rule(f"{shape.pointer} end", tail)
+    firsts: list[NodeId] = []
+    if others is not None and not (members and members[-1][2]):
+        firsts.append(builder.sequence(others, tail))
+    for index in range(len(members) - 1, -1, -1):
+        name, node, needed = members[index]
+        value = lowering.value(node, inside)
+        firsts.append(builder.sequence(_key(lowering, frame, name, b""), value, tail))
+        if index:
+            written = builder.sequence(_key(lowering, frame, name, b","), value)
+            link = builder.sequence(written if needed else builder.optional(written), tail)
+            tail = lowering.rule(f"{shape.pointer} from {index}", link)
+    filled = builder.sequence(frame.open_object, builder.alternation(*reversed(firsts)))
+    needs_some = bool(members) and members[-1][2]
+    if needs_some or not may_be_empty:
+        return filled
+    return builder.alternation(frame.empty_object, filled)
+
+
+def _key(lowering: Lowering, frame: Frame, name: str, before: bytes) -> NodeId:
+    """The name with its colon, behind an opening brace, a comma or nothing."""
+    fixed = frame.fixed
+    if fixed is not None:
+        opening = fixed.open_object if before == b"{" else fixed.comma if before else b""
+        return lowering.builder.literal(opening + json_text(name) + fixed.colon)
+    start = frame.open_object if before == b"{" else frame.comma if before else lowering.builder.epsilon
+    return lowering.builder.sequence(start, lowering.prelude.text(name), frame.colon)

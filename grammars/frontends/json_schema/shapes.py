@@ -1,0 +1,166 @@
+"""The normal form: for every place in a document, which values of each JSON type may stand there.
+
+A :class:`Node` lists alternatives (shapes) type by type. Schemas below an array or object stay goals (conjunctions
+of schemas, not yet normalised) until they are linked, so recursion is a cycle in this graph.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from ...errors import Problem
+
+__all__ = [
+    "ANY",
+    "ANY_GOAL",
+    "FREE_ARRAY",
+    "FREE_INTEGER",
+    "FREE_NUMBER",
+    "FREE_OBJECT",
+    "FREE_STRING",
+    "NEVER",
+    "ArrayShape",
+    "Goal",
+    "Node",
+    "NumberShape",
+    "NumberValue",
+    "ObjectShape",
+    "StringShape",
+    "is_never_goal",
+    "join_goals",
+]
+
+Goal = tuple[dict[str, Any], ...] | None
+"""Schemas that must all hold; ``()`` allows everything, ``None`` nothing."""
+
+ANY_GOAL: Goal = ()
+NumberValue = tuple[Decimal, str]
+"""A number and how JSON writes it."""
+
+
+def join_goals(left: Goal, right: Goal) -> Goal:
+    """Both of them."""
+    if left is None or right is None:
+        return None
+    if not left:
+        return right
+    if not right or (left == right and all(a is b for a, b in zip(left, right, strict=True))):
+        return left
+    known = {id(schema) for schema in left}
+    return left + tuple(schema for schema in right if id(schema) not in known)
+
+
+def is_never_goal(goal: Goal) -> bool:
+    """Whether the goal allows nothing, as far as can be seen without normalising it."""
+    return goal is None
+
+
+@dataclass(slots=True, eq=False)
+class NumberShape:
+    """Numbers between bounds (``None``: none) that are multiples of all ``multiples``; or just ``values``."""
+
+    integer: bool = False
+    low: Decimal | None = None
+    low_open: bool = False
+    high: Decimal | None = None
+    high_open: bool = False
+    multiples: tuple[Decimal, ...] = ()
+    values: tuple[NumberValue, ...] | None = None
+    problems: tuple[Problem, ...] = ()
+    pointer: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class StringShape:
+    """Strings of a length in code points, of all ``formats``; or just ``values``."""
+
+    minimum: int = 0
+    maximum: int | None = None
+    formats: tuple[str, ...] = ()
+    values: tuple[str, ...] | None = None
+    problems: tuple[Problem, ...] = ()
+    pointer: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class ArrayShape:
+    """Arrays of ``minimum`` to ``maximum`` items: ``prefix`` by position, then ``items``."""
+
+    prefix: tuple[Goal, ...] = ()
+    items: Goal = ANY_GOAL
+    minimum: int = 0
+    maximum: int | None = None
+    problems: tuple[Problem, ...] = ()
+    pointer: str = ""
+    # once linked:
+    prefix_nodes: list[Node] = field(default_factory=list)
+    items_node: Node | None = None
+    linked: bool = False
+    productive: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class ObjectShape:
+    """Objects: declared properties in order, ``required`` names (also undeclared ones), all others ``additional``."""
+
+    properties: dict[str, Goal] = field(default_factory=dict)
+    required: dict[str, None] = field(default_factory=dict)
+    additional: Goal = ANY_GOAL
+    minimum: int = 0
+    maximum: int | None = None
+    problems: tuple[Problem, ...] = ()
+    count_pointer: str = ""
+    pointer: str = ""
+    # once linked:
+    members: list[tuple[str, Node, bool]] = field(default_factory=list)
+    extra: Node | None = None
+    linked: bool = False
+    productive: bool = False
+
+
+FREE_NUMBER = NumberShape()
+FREE_INTEGER = NumberShape(integer=True)
+FREE_STRING = StringShape()
+
+
+@dataclass(slots=True, eq=False)
+class Node:
+    """What may stand at a place: the union of all its shapes. ``booleans`` holds bit 1 for false and 2 for true."""
+
+    null: bool = False
+    booleans: int = 0
+    numbers: tuple[NumberShape, ...] = ()
+    strings: tuple[StringShape, ...] = ()
+    arrays: tuple[ArrayShape, ...] = ()
+    objects: tuple[ObjectShape, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    pointer: str = ""
+    reason: str = ""
+    """Why nothing is allowed, where that is known."""
+
+    @property
+    def has_scalars(self) -> bool:
+        """Whether some value without parts is allowed."""
+        return bool(self.null or self.booleans or self.numbers or self.strings)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no type is left at all."""
+        return not (self.has_scalars or self.arrays or self.objects)
+
+    @property
+    def is_productive(self) -> bool:
+        """Whether some finite value is allowed; arrays and objects must have been settled."""
+        return (
+            self.has_scalars
+            or any(shape.productive for shape in self.arrays)
+            or any(shape.productive for shape in self.objects)
+        )
+
+
+FREE_ARRAY = ArrayShape(linked=True, productive=True)
+FREE_OBJECT = ObjectShape(linked=True, productive=True)
+ANY = Node(True, 3, (FREE_NUMBER,), (FREE_STRING,), (FREE_ARRAY,), (FREE_OBJECT,))
+NEVER = Node()

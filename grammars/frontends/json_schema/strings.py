@@ -1,0 +1,49 @@
+"""Strings: lengths in code points, formats, given values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ...errors import Problem
+from ...ir import NodeId
+from .formats import FORMATS, format_body
+from .prelude import Prelude
+from .shapes import StringShape
+from .spelling import json_text, other_strings, spellings_of
+
+__all__ = ["constrained_string", "other_name", "string_values"]
+
+
+def string_values(prelude: Prelude, values: Iterable[str]) -> NodeId:
+    """Any of the given strings."""
+    if prelude.every:
+        return prelude.builder.fragment(spellings_of(values))
+    return prelude.builder.literals(map(json_text, values))
+
+
+def constrained_string(prelude: Prelude, shape: StringShape) -> NodeId | Problem:
+    """The strings of a shape without given values, or why it is refused."""
+    builder, quote = prelude.builder, prelude.quote
+    if not shape.formats:
+        body = builder.repeat(prelude.character, shape.minimum, shape.maximum)
+        return builder.sequence(quote, body, quote)
+    if len(shape.formats) > 1:
+        return Problem(shape.pointer, "format", f"several formats at once: {', '.join(shape.formats)}")
+    name = shape.formats[0]
+    lengths = FORMATS[name]
+    if shape.minimum > lengths.shortest or (
+        shape.maximum is not None and (lengths.longest is None or shape.maximum < lengths.longest)
+    ):
+        return Problem(shape.pointer, "format", f"{name!r} together with minLength or maxLength")
+    return builder.sequence(quote, format_body(prelude, name), quote)
+
+
+def other_name(prelude: Prelude, names: Iterable[str]) -> NodeId:
+    """A whole string that is none of ``names``, after unescaping."""
+    names = list(names)
+    if not names:
+        return prelude.string
+    builder = prelude.builder
+    leaving, stopping = other_strings(names, every=prelude.every)
+    away = builder.sequence(builder.fragment(leaving), prelude.rest_of_string)
+    return builder.sequence(prelude.quote, builder.alternation(away, builder.fragment(stopping)))
