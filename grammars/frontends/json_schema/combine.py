@@ -88,7 +88,7 @@ def both_numbers(left: NumberShape, right: NumberShape) -> NumberShape | None:
         assert given.values is not None
         values = tuple(value for value in given.values if number_fits(value[0], other))
         return NumberShape(values=values, problems=problems, pointer=pointer) if values else None
-    if left in (FREE_INTEGER,) and right.integer:
+    if left is FREE_INTEGER and right.integer:
         return right
     low, low_open = _tighter(left.low, left.low_open, right.low, right.low_open, upper=False)
     high, high_open = _tighter(left.high, left.high_open, right.high, right.high_open, upper=True)

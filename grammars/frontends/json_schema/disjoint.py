@@ -49,8 +49,8 @@ def _without_common_values(nodes: list[Node]) -> list[Node]:
     return [
         replace(
             node,
-            strings=tuple(kept for shape in node.strings if (kept := _keep_strings(shape, strings)) is not None),
-            numbers=tuple(kept for shape in node.numbers if (kept := _keep_numbers(shape, numbers)) is not None),
+            strings=tuple(filter(None, (_keep_strings(shape, strings) for shape in node.strings))),
+            numbers=tuple(filter(None, (_keep_numbers(shape, numbers) for shape in node.numbers))),
         )
         for node in nodes
     ]

@@ -94,7 +94,7 @@ Check = Callable[[Any], str | None]
 
 @dataclass(frozen=True, slots=True)
 class Keyword:
-    """One keyword. ``types`` are the JSON types whose instances it can refuse; drafts ``since`` to ``until`` know it."""
+    """One keyword. ``types`` are the JSON types it can refuse; drafts ``since`` to ``until`` know it."""
 
     name: str
     role: Role

@@ -2,7 +2,8 @@
 
 ``indent=N`` is exactly what ``json.dumps(value, indent=N, ensure_ascii=False)`` writes, ``spaced`` what it writes
 without ``indent``, ``compact`` what it writes with ``separators=(",", ":")``. ``flexible`` allows one space or one
-line break with up to 64 spaces or tabs after it wherever JSON allows whitespace inside a value, ``any`` allows all that JSON does.
+line break with up to 64 spaces or tabs after it wherever JSON allows whitespace inside a value, ``any`` allows all
+that JSON does.
 
 A depth is the number of open brackets; in layouts without line breaks it is always ``ON_ONE_LINE``.
 """

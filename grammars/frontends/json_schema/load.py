@@ -185,9 +185,9 @@ class Document:
                 keyword = table.get(name)
                 if keyword is None:
                     continue
-                reason = self._fault(keyword, value)
-                if reason is not None:
-                    self.problems.append(Problem(pointer, name, reason))
+                fault = self._fault(keyword, value)
+                if fault is not None:
+                    self.problems.append(Problem(pointer, name, fault))
                     continue
                 groups |= keyword.group
                 if keyword.children:
@@ -215,8 +215,8 @@ class Document:
         if children == Children.ONE or (children == Children.ONE_OR_LIST and not isinstance(value, list)):
             stack.append((value, prefix, base, depth))
         elif children in (Children.LIST, Children.ONE_OR_LIST):
-            for index in range(len(value) - 1, -1, -1):
-                stack.append((value[index], f"{prefix}/{index}", base, depth))
+            last = len(value) - 1
+            stack.extend((value[index], f"{prefix}/{index}", base, depth) for index in range(last, -1, -1))
         else:
             for name in reversed(value):
                 child = value[name]

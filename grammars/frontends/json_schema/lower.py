@@ -107,11 +107,13 @@ class Lowering:
         pending = self._pending
         while pending:
             rule, shape, depth = pending.pop()
-            body = object_body if isinstance(shape, ObjectShape) else array_body
-            self.builder.define_rule(rule, body(self, shape, depth))  # type: ignore[operator]
+            self.builder.define_rule(rule, self._body(shape, depth))
         if self.layout.whitespace == "any":
             return self.builder.sequence(self.prelude.whitespace, value, self.prelude.whitespace)
         return value
+
+    def _body(self, shape: ArrayShape | ObjectShape, depth: int) -> NodeId:
+        return object_body(self, shape, depth) if isinstance(shape, ObjectShape) else array_body(self, shape, depth)
 
     # -- values -------------------------------------------------------------------------------------------------
 
@@ -137,16 +139,10 @@ class Lowering:
                 parts.append(builder.literal(b"true"))
             if node.booleans & 1:
                 parts.append(builder.literal(b"false"))
-        for number in node.numbers:
-            parts.append(self._number(number))
-        for string in node.strings:
-            parts.append(self._string(string))
-        for array in node.arrays:
-            if array.productive:
-                parts.append(self._shape(array, depth))
-        for shape in node.objects:
-            if shape.productive:
-                parts.append(self._shape(shape, depth))
+        parts.extend(map(self._number, node.numbers))
+        parts.extend(map(self._string, node.strings))
+        parts.extend(self._shape(array, depth) for array in node.arrays if array.productive)
+        parts.extend(self._shape(shape, depth) for shape in node.objects if shape.productive)
         return parts[0] if len(parts) == 1 else builder.alternation(*parts)
 
     def _number(self, shape: NumberShape) -> NodeId:
@@ -236,4 +232,8 @@ def _below(shape: ArrayShape | ObjectShape) -> list[ArrayShape | ObjectShape]:
         nodes, rest = list(shape.prefix_nodes), shape.items_node
     if rest is not None:
         nodes.append(rest)
-    return [below for node in nodes for below in (*node.objects, *node.arrays)]
+    below: list[ArrayShape | ObjectShape] = []
+    for node in nodes:
+        below += node.objects
+        below += node.arrays
+    return below

@@ -260,7 +260,7 @@ class Normaliser:
         if isinstance(items, list):  # the older spelling of prefixItems
             prefix, rest = items, schema.get("additionalItems", True)
         else:
-            prefix, rest = schema.get("prefixItems", ()) if self.document.draft >= Draft.DRAFT2020 else (), items
+            prefix, rest = schema.get("prefixItems", []) if "prefixItems" in self.document.table else [], items
         longest = schema.get("maxItems")
         return ArrayShape(
             tuple(map(self.goal, prefix)),

@@ -227,7 +227,7 @@ def _spellings(builder: Builder, value: Decimal) -> NodeId:
         builder.sequence(with_zeros(digits, ""), power(last)),
     ]
     if abs(scientific) <= _MAX_BOUND_DIGITS:
-        whole, _, fraction = format(abs(value), "f").partition(".")
-        plain = with_zeros(whole, fraction.rstrip("0"))
+        before, _, after = format(abs(value), "f").partition(".")
+        plain = with_zeros(before, after.rstrip("0"))
         spelled += [plain, builder.sequence(plain, power(0))]
     return builder.sequence(minus, builder.alternation(*spelled))

@@ -59,7 +59,7 @@ def object_body(lowering: Lowering, shape: ObjectShape, depth: int) -> NodeId:
     members, may_extend, may_be_empty = counted
     others: NodeId | None = None
     if may_extend and extra_node is not None:
-        names = dict.fromkeys(shape.properties) | dict.fromkeys(shape.required)
+        names = list(dict.fromkeys((*shape.properties, *shape.required)))
         others = builder.sequence(other_name(prelude, names), frame.colon, lowering.value(extra_node, inside))
     leading = next((index for index, member in enumerate(members) if member[2]), len(members))
     if others is not None and leading == len(members):

@@ -7,15 +7,13 @@ spelling also takes every other escape that means the same character; half of a 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
-from ...ir.charset import JSON_TEXT, Charset, from_ranges, intersection
+from ...ir.charset import JSON_TEXT, Charset, difference, from_ranges, intersection
 from ...ir.utf8 import Fragment, utf8_fragment
 
 __all__ = [
-    "CONTROLS",
-    "SHORT_ESCAPES",
     "all_escapes",
     "canonical_escapes",
     "hex_fragment",
@@ -24,11 +22,11 @@ __all__ = [
     "spellings_of",
 ]
 
-SHORT_ESCAPES = {0x22: b'\\"', 0x5C: b"\\\\", 0x08: b"\\b", 0x0C: b"\\f", 0x0A: b"\\n", 0x0D: b"\\r", 0x09: b"\\t"}
-CONTROLS: Charset = ((0, 0x1F),)
+_SHORT_ESCAPES = {0x22: b'\\"', 0x5C: b"\\\\", 0x08: b"\\b", 0x0C: b"\\f", 0x0A: b"\\n", 0x0D: b"\\r", 0x09: b"\\t"}
 _ESCAPED: Charset = from_ranges(((0, 0x1F), (0x22, 0x22), (0x5C, 0x5C)))
 _END = -1
 _Edges = tuple[tuple[int, int, int], ...]
+_FragmentEdges = tuple[tuple[int, int, int, int], ...]
 _Table = tuple[_Edges, ...]
 """An automaton of one character: for each state edges (low byte, high byte, next state), ``_END`` after it."""
 
@@ -44,7 +42,7 @@ def json_text(text: str) -> bytes:
     parts = bytearray(b'"')
     for character in text:
         code = ord(character)
-        short = SHORT_ESCAPES.get(code)
+        short = _SHORT_ESCAPES.get(code)
         if short is not None:
             parts += short
         elif code < 0x20:
@@ -57,7 +55,7 @@ def json_text(text: str) -> bytes:
 def canonical_escapes(members: Charset) -> tuple[bytes, ...]:
     """The escapes that spell those ``members`` that cannot stand raw."""
     codes = [code for low, high in intersection(members, _ESCAPED) for code in range(low, high + 1)]
-    return tuple(SHORT_ESCAPES.get(code) or b"\\u%04x" % code for code in codes)
+    return tuple(_SHORT_ESCAPES.get(code) or b"\\u%04x" % code for code in codes)
 
 
 # -- escapes by code point ----------------------------------------------------------------------------------------
@@ -144,7 +142,7 @@ def hex_fragment(members: Charset) -> Fragment:
 
 def all_escapes(members: Charset) -> tuple[bytes, ...]:
     """The two-character escapes of ``members`` that are not plain, the idle one of the slash included."""
-    short = tuple(text for code, text in SHORT_ESCAPES.items() if any(low <= code <= high for low, high in members))
+    short = tuple(text for code, text in _SHORT_ESCAPES.items() if any(low <= code <= high for low, high in members))
     return (*short, b"\\/") if any(low <= 0x2F <= high for low, high in members) else short
 
 
@@ -209,8 +207,8 @@ def _spellings(character: str) -> tuple[bytes, ...]:
     """Every spelling of one character, hexadecimal digits in lower case (the caller doubles the case)."""
     code = ord(character)
     found = [] if code < 0x20 or code in (0x22, 0x5C) else [character.encode()]
-    if code in SHORT_ESCAPES:
-        found.append(SHORT_ESCAPES[code])
+    if code in _SHORT_ESCAPES:
+        found.append(_SHORT_ESCAPES[code])
     elif code == 0x2F:
         found.append(b"\\/")
     if code <= 0xFFFF:
@@ -286,13 +284,94 @@ def spellings_of(strings: Iterable[str]) -> Fragment:
     return len(trie.edges) + 2, tuple(edges)
 
 
-def other_strings(names: Iterable[str], *, every: bool) -> tuple[Fragment, Fragment | None]:
+def other_strings(names: Sequence[str], *, every: bool) -> tuple[Fragment, Fragment]:
     """The strings that are none of ``names`` (at least one), without the opening quote, in two parts.
 
     The first fragment matches up to the character where a string leaves all the names: any text and a quote may
     follow. The second matches the strings (closing quote included) that are only the beginning of a name.
     """
+    if not every and all(name.isascii() and name.isprintable() for name in names):
+        joined = "".join(names)
+        if '"' not in joined and "\\" not in joined:
+            return _other_plain_strings(names)
+    return _other_spelled_strings(names, every)
+
+
+def _other_plain_strings(names: Sequence[str]) -> tuple[Fragment, Fragment]:
+    """:func:`other_strings` for names that are spelled as they are, one byte a character: most names by far."""
+    children: list[dict[int, int]] = [{}]
+    ends: set[int] = set()
+    for name in names:
+        state = 0
+        for byte in name.encode():
+            after = children[state].get(byte)
+            if after is None:
+                after = children[state][byte] = len(children)
+                children.append({})
+            state = after
+        ends.add(state)
+    # states: 0 starts (the root), 1 ends, s + 1 is state s > 0 of the trie, then the shared ways out
+    fixed_edges, fixed_count = _ways_out(len(children) + 1)
+    edges = list(fixed_edges)
+    stops: list[tuple[int, int, int, int]] = []
+    exits: dict[tuple[int, ...], int] = {}
+    count = fixed_count
+    base = len(children) + 1
+    dead = _without_a_beginning(children, ends)
+    for state, inner in enumerate(children):
+        source = state + 1 if state else 0
+        key = tuple(inner) if len(inner) < 2 else tuple(sorted(inner))
+        way_out = exits.get(key)
+        if way_out is None:
+            way_out = exits[key] = count
+            count += 1
+            edges.append((way_out, 1, 0, base))
+            edges += [(way_out, low, high, 1) for low, high in _plain_ranges_without(key)]
+        edges.append((source, 1, 0, way_out))
+        for byte, goal in inner.items():
+            edge = (source, byte, byte, goal + 1)
+            edges.append(edge)
+            if goal not in dead:
+                stops.append(edge)
+        if state not in ends:
+            stops.append((source, 34, 34, 1))
+    return (count, tuple(edges)), (len(children) + 1, tuple(stops))
+
+
+def _without_a_beginning(children: Sequence[dict[int, int]], ends: set[int]) -> set[int]:
+    """States of a trie from which no state is reached that is only the beginning of a name."""
+    dead: set[int] = set()
+    for state in sorted(ends, reverse=True):
+        if all(goal in dead for goal in children[state].values()):
+            dead.add(state)
+    return dead
+
+
+@lru_cache(maxsize=4096)
+def _plain_ranges_without(taken: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
+    """The bytes that spell an ASCII character by themselves, without those in ``taken``."""
+    plain = intersection(JSON_TEXT, ((0, 0x7F),))
+    return difference(plain, from_ranges((byte, byte) for byte in taken))
+
+
+@lru_cache(maxsize=512)
+def _ways_out(base: int) -> tuple[_FragmentEdges, int]:
+    """Edges of all characters of several bytes, from state ``base`` to state 1; and the next free state."""
+    table = _character_table(False)
+    edges = []
+    for state, row in enumerate(table):
+        edges += [
+            (base + state, low, high, 1 if after == _END else base + after)
+            for low, high, after in row
+            if state or low >= 0x80 or low == 92
+        ]
+    return tuple(edges), base + len(table)
+
+
+def _other_spelled_strings(names: Sequence[str], every: bool) -> tuple[Fragment, Fragment]:
+    """:func:`other_strings` for any names, by the product of the names' trie and the automaton of a character."""
     trie = _Trie(names, every)
+    dead = _without_a_beginning(trie.edges, trie.ends)
     table = _character_table(every)
     edges_of, ends = trie.edges, trie.ends
     count = len(edges_of)
@@ -301,9 +380,7 @@ def other_strings(names: Iterable[str], *, every: bool) -> tuple[Fragment, Fragm
     place = [0] * count  # the state of the table that each state of the trie is in
     edges: list[tuple[int, int, int, int]] = []
     stops: list[tuple[int, int, int, int]] = []
-    for state in range(
-        count
-    ):  # a target is entered later than its source, except where spellings meet at a character's end
+    for state in range(count):  # what lies inside a character comes after the character's start
         source = state + 1 if state else 0
         inner = edges_of[state]
         row = table[place[state]]
@@ -319,8 +396,7 @@ def other_strings(names: Iterable[str], *, every: bool) -> tuple[Fragment, Fragm
                 edges.append((source, byte, byte, goal + 1))
             if cut <= high:
                 edges.append((source, cut, high, target))
-        for byte, goal in inner.items():
-            stops.append((source, byte, byte, goal + 1))
+        stops.extend((source, byte, byte, goal + 1) for byte, goal in inner.items() if goal not in dead)
         if state not in ends and place[state] == 0:
             stops.append((source, 34, 34, 1))
     for state in range(1, len(table)):

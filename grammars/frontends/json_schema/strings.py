@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from ...errors import Problem
 from ...ir import NodeId
@@ -38,9 +38,8 @@ def constrained_string(prelude: Prelude, shape: StringShape) -> NodeId | Problem
     return builder.sequence(quote, format_body(prelude, name), quote)
 
 
-def other_name(prelude: Prelude, names: Iterable[str]) -> NodeId:
+def other_name(prelude: Prelude, names: Sequence[str]) -> NodeId:
     """A whole string that is none of ``names``, after unescaping."""
-    names = list(names)
     if not names:
         return prelude.string
     builder = prelude.builder
