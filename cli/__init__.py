@@ -1,1 +1,1 @@
-"""The command line of `constrained`, installed as ``constrained_cli``. Heavy imports wait until arguments are checked."""
+"""The command line, installed as ``constrained_cli``. Heavy imports wait until the arguments are checked."""

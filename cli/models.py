@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+import click
+
 from .options import Generation
 
 if TYPE_CHECKING:
@@ -14,7 +16,10 @@ __all__ = ["load_model"]
 
 
 def load_model(settings: Generation, *, say: Callable[[str], None]) -> Model:
-    """The model of ``--model`` on ``--device``. Raises :class:`constrained.errors.ConstrainedError`."""
+    """The model of ``--model`` on ``--device``; or a :class:`constrained.errors.ConstrainedError`, or a usage error."""
     from constrained.api import load
 
-    return load(settings.model, device=settings.device, progress=say)
+    try:
+        return load(settings.model, device=settings.device, progress=say)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error

@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any
 from .errors import ConstrainedError, UnsupportedOutputType, ValidationFailed
 
 if TYPE_CHECKING:
-    from .api import Model, TextStream, load
+    from .api import Model, load
     from .fields import fields_schema
     from .output_types import OutputType, choice, regex
     from .prompts import PromptTemplate
     from .result import GenerationResult, Usage
     from .sampling_config import SamplingConfig
+    from .text_stream import TextStream
 
 __all__ = [
     "ConstrainedError",
@@ -46,7 +47,7 @@ _HOME_OF = {
     "OutputType": "output_types",
     "PromptTemplate": "prompts",
     "SamplingConfig": "sampling_config",
-    "TextStream": "api",
+    "TextStream": "text_stream",
     "Usage": "result",
     "choice": "output_types",
     "fields_schema": "fields",

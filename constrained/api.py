@@ -1,0 +1,244 @@
+"""What users call: load a model, ask it for text or for values of a type."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+
+from .errors import ContextTooLong, ValidationFailed
+from .grammar_cache import GrammarCache
+from .loop import Engine, Request, generate, generate_tokens
+from .model import LoadedModel, load_model
+from .output_types import InvalidText, OutputType, output_type_from
+from .prompts import DEFAULT_TEMPLATE, PromptTemplate
+from .result import ForcedMode, GenerationResult
+from .sampling_config import SamplingConfig
+from .text_stream import TextStream
+
+if TYPE_CHECKING:
+    from grammars import CompiledGrammar
+
+    from .processors import LogitsProcessor
+
+__all__ = ["DEFAULT_MAX_TOKENS", "DEFAULT_WHITESPACE", "GenerationOptions", "Model", "Prompt", "load"]
+
+Prompt = str | Sequence[Mapping[str, Any]]
+"""A text (one turn of the user), or turns with ``role`` and ``content``."""
+
+DEFAULT_MAX_TOKENS = 1024
+DEFAULT_WHITESPACE = "indent=2"
+_MAX_CACHED_GRAMMARS = 64
+
+
+class GenerationOptions(TypedDict, total=False):
+    """What :meth:`Model.generate`, :meth:`Model.stream` and :meth:`Model.extract` take by keyword."""
+
+    max_tokens: int | None
+    """Most output tokens; ``None``: 1024. What the context has no room for is not written, whatever this says."""
+    temperature: float
+    """0 (the default) takes the best token always."""
+    top_k: int | None
+    """Keep only the best so many tokens."""
+    top_p: float
+    """Keep the smallest set of best tokens with at least this probability."""
+    min_p: float
+    """Keep tokens at least so many times as probable as the best."""
+    seed: int
+    """The same seed gives the same tokens. 0 by default."""
+    stop: Sequence[str]
+    """Texts that end the output and are cut off."""
+    whitespace: str
+    """Of JSON: ``"indent=2"``, ``"spaced"``, ``"compact"``, ``"flexible"``, ``"any"``."""
+    processors: Sequence[LogitsProcessor]
+    """More steps of the post-forward stage; the mask comes after those that name no place of their own."""
+    forced: ForcedMode
+    """How text without a choice is written, see :data:`constrained.result.ForcedMode`."""
+    retries: int
+    """How often an output that its type's validation refuses is drawn again. 3 by default; not at temperature 0."""
+    chat: bool | None
+    """Whether to use the chat template. ``None``: if the model has one."""
+
+
+def load(
+    source: str | Path | None = None,
+    *,
+    device: str = "auto",
+    dtype: str = "auto",
+    progress: Callable[[str], None] | None = None,
+) -> Model:
+    """Load a model: ``None`` for the small embedded default, a folder, a GGUF file, or a hub id.
+
+    ``device`` is auto, cpu or cuda; ``dtype`` auto, float32 or bfloat16; ``progress`` gets a line for each slow step.
+    Raises :class:`~constrained.errors.ModelUnavailable`, :class:`~constrained.errors.UnsupportedModel` or
+    :class:`~constrained.errors.ModelFilesError`, and ValueError for a device or dtype that is none.
+    """
+    return Model(load_model(source, device=device, dtype=dtype, progress=progress))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Job:
+    """One call, ready to run as often as it takes."""
+
+    request: Request
+    output_type: OutputType[Any] | None
+    processors: tuple[LogitsProcessor, ...]
+    retries: int
+
+
+class Model:
+    """A model and its tokenizer, ready to write. Its weights never change; grammars are compiled once and kept.
+
+    >>> from constrained.model import LoadedModel
+    >>> from constrained.testing.tiny import tiny_llama, tiny_tokenizer
+    >>> model = Model(LoadedModel(tiny_llama(), tiny_tokenizer(), "tiny"))
+    >>> model.generate("Tea?", bool).value in (True, False)
+    True
+    """
+
+    def __init__(self, loaded: LoadedModel, *, max_cached_grammars: int = _MAX_CACHED_GRAMMARS) -> None:
+        self.name = loaded.name
+        self.tokenizer = loaded.tokenizer
+        self.engine = Engine.from_model(loaded.model, loaded.tokenizer)
+        self._grammars = GrammarCache(max_cached_grammars)
+
+    @property
+    def context_length(self) -> int:
+        """Most tokens of prompt and output together."""
+        return self.engine.context_length
+
+    def generate(
+        self, prompt: Prompt, output_type: Any = None, **options: Unpack[GenerationOptions]
+    ) -> GenerationResult:
+        """Answer ``prompt``: freely, or as ``output_type`` allows.
+
+        The result's ``value`` is an instance of the type. It is ``None`` for free text, and where ``max_tokens`` or the
+        context cut the output off (``complete`` is false then). ``usage`` is that of the last draw.
+
+        Raises :class:`~constrained.errors.UnsupportedOutputType`, :class:`grammars.errors.GrammarError` where the type
+        cannot be enforced, :class:`~constrained.errors.ContextTooLong`, and
+        :class:`~constrained.errors.ValidationFailed` where the type's own validation refused every draw.
+        """
+        job = self._job(prompt, output_type, options)
+        attempt = 0
+        while True:
+            request = dataclasses.replace(job.request, stream=attempt)
+            attempt += 1
+            result = generate(self.engine, request, processors=job.processors)
+            try:
+                return _with_value(result, job.output_type)
+            except InvalidText as error:
+                if attempt > job.retries:
+                    raise _validation_failed(result, error, attempt, job) from error
+
+    def stream(self, prompt: Prompt, output_type: Any = None, **options: Unpack[GenerationOptions]) -> TextStream:
+        """As :meth:`generate`, but the text comes piece by piece; the stream's ``result`` is there when it has ended.
+
+        What has been given out cannot be drawn again, so a failed validation raises at the end, whatever ``retries``.
+        """
+        job = self._job(prompt, output_type, options)
+
+        def finish(result: GenerationResult) -> GenerationResult:
+            try:
+                return _with_value(result, job.output_type)
+            except InvalidText as error:
+                raise _validation_failed(result, error, 1, job) from error
+
+        return TextStream(generate_tokens(self.engine, [job.request], processors=job.processors), finish)
+
+    def extract(
+        self,
+        document: str,
+        output_type: Any,
+        *,
+        instructions: str | None = None,
+        template: PromptTemplate = DEFAULT_TEMPLATE,
+        **options: Unpack[GenerationOptions],
+    ) -> GenerationResult:
+        """Read a value of ``output_type`` from a document. ``instructions`` say in words what is wanted.
+
+        Instructions that contain ``{document}`` are the whole prompt, with the document put there.
+        """
+        wanted = output_type_from(output_type)
+        messages = template.messages(document, instructions, schema_text=wanted.schema_text)
+        prompt: Prompt = messages
+        if options.get("chat") is False or not self.tokenizer.has_chat_template:
+            prompt = "\n\n".join(message["content"] for message in messages) + "\n\n"
+        return self.generate(prompt, wanted, **options)
+
+    def compile(self, output_type: Any, *, whitespace: str = DEFAULT_WHITESPACE) -> CompiledGrammar:
+        """The compiled grammar of an output type for this model's vocabulary, from the cache if it is there."""
+        from grammars import compile_ir
+
+        wanted = output_type_from(output_type)
+        vocabulary = self.engine.vocabulary
+        return self._grammars.get(
+            (wanted.digest, whitespace, vocabulary.digest),
+            lambda: compile_ir(wanted.lower(whitespace=whitespace), vocabulary),
+        )
+
+    # -- inside -------------------------------------------------------------------------------------------------
+
+    def _job(self, prompt: Prompt, output_type: Any, options: GenerationOptions) -> _Job:
+        unknown = set(options) - GenerationOptions.__optional_keys__
+        if unknown:
+            known = ", ".join(sorted(GenerationOptions.__optional_keys__))
+            raise TypeError(f"unknown option {', '.join(sorted(unknown))}; expected some of {known}")
+        retries = options.get("retries", 3)
+        if retries < 0:
+            raise ValueError(f"retries: expected at least 0, got {retries}")
+        sampling = SamplingConfig(
+            temperature=options.get("temperature", 0.0),
+            top_k=options.get("top_k"),
+            top_p=options.get("top_p", 1.0),
+            min_p=options.get("min_p", 0.0),
+            seed=options.get("seed", 0),
+        )
+        wanted = None if output_type is None else output_type_from(output_type)
+        whitespace = options.get("whitespace", DEFAULT_WHITESPACE)
+        grammar = None if wanted is None else self.compile(wanted, whitespace=whitespace)
+        prompt_ids = self._prompt_ids(prompt, options.get("chat"))
+        request = Request(
+            prompt_ids=prompt_ids,
+            matcher=None if grammar is None else grammar.matcher(),
+            sampling=sampling,
+            max_tokens=self._max_tokens(len(prompt_ids), options.get("max_tokens")),
+            stop=_stop_texts(options.get("stop", ())),
+            forced=options.get("forced", "canonical"),
+        )
+        greedy = sampling.is_greedy or sampling.top_k == 1
+        return _Job(request, wanted, tuple(options.get("processors", ())), 0 if greedy else retries)
+
+    def _prompt_ids(self, prompt: Prompt, chat: bool | None) -> list[int]:
+        if isinstance(prompt, str):
+            if chat is False or (chat is None and not self.tokenizer.has_chat_template):
+                return self.tokenizer.text_prompt(prompt)
+            return self.tokenizer.chat_prompt([{"role": "user", "content": prompt}])
+        is_chat = isinstance(prompt, Sequence) and all(isinstance(message, Mapping) for message in prompt)
+        if not is_chat:
+            raise TypeError(f"prompt: expected a str or a list of messages, got {type(prompt).__name__}")
+        if chat is False:
+            raise TypeError("prompt: a list of messages needs the chat template; pass a str with chat=False")
+        return self.tokenizer.chat_prompt(prompt)
+
+    def _max_tokens(self, prompt_tokens: int, asked: int | None) -> int:
+        room = self.context_length - prompt_tokens
+        if room < 1:
+            raise ContextTooLong(needed=prompt_tokens + 1, available=self.context_length, what="the model's context")
+        return min(DEFAULT_MAX_TOKENS if asked is None else asked, room)
+
+
+def _stop_texts(stop: Sequence[str]) -> tuple[str, ...]:
+    return (stop,) if isinstance(stop, str) else tuple(stop)
+
+
+def _with_value(result: GenerationResult, output_type: OutputType[Any] | None) -> GenerationResult:
+    if output_type is None or not result.complete:
+        return result
+    return dataclasses.replace(result, value=output_type.parse(result.text))
+
+
+def _validation_failed(result: GenerationResult, error: InvalidText, attempts: int, job: _Job) -> ValidationFailed:
+    remedy = "pass a temperature above 0, so that it may be drawn again" if job.retries == 0 else "raise retries"
+    return ValidationFailed(text=result.text, problems=error.problems, attempts=attempts, remedy=remedy)

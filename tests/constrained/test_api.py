@@ -1,0 +1,256 @@
+"""The API on the tiny seeded model: values of types, re-draws, streams, prompts, the cache of grammars."""
+
+from __future__ import annotations
+
+import datetime
+import enum
+import subprocess
+import sys
+from typing import Any, Literal
+
+import pytest
+from pydantic import BaseModel, field_validator
+
+import constrained
+from constrained.api import Model
+from constrained.errors import ChatTemplateError, ContextTooLong, UnsupportedOutputType, ValidationFailed
+from constrained.model import LoadedModel, Tokenizer
+from constrained.prompts import PromptTemplate
+from constrained.testing.tiny import tiny_llama, tiny_tokenizer, tiny_tokenizer_json
+from grammars.errors import RegexError, UnsupportedSchema
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    return Model(LoadedModel(tiny_llama(), tiny_tokenizer(), "tiny"))
+
+
+class Size(enum.Enum):
+    SMALL = "small"
+    LARGE = "large"
+
+
+class Order(BaseModel):
+    size: Size
+    paid: bool
+    day: datetime.date
+    note: Literal["none", "urgent"] | None
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_a_value_is_an_instance_of_the_type_and_the_text_is_its_json(model: Model, temperature: float) -> None:
+    for seed in range(5):
+        result = model.generate("Order:", Order, temperature=temperature, seed=seed)
+        assert result.complete
+        assert isinstance(result.value, Order)
+        assert Order.model_validate_json(result.text) == result.value
+
+
+def test_a_choice_gives_the_option_and_a_regex_the_text(model: Model) -> None:
+    assert model.generate("Which?", constrained.choice(Size)).value in set(Size)
+    text = model.generate("Code?", constrained.regex("[A-Z]{2}-[0-9]{3}"), temperature=1.0).value
+    assert len(text) == 6
+    assert text[2] == "-"
+
+
+def test_a_cut_output_is_not_complete_and_has_no_value(model: Model) -> None:
+    result = model.generate("Order:", Order, max_tokens=2, forced="off")
+    assert not result.complete
+    assert result.stop_reason == "length"
+    assert result.value is None
+    assert len(result.token_ids) == 2
+
+
+def test_free_text_has_no_value(model: Model) -> None:
+    result = model.generate("Hello", max_tokens=5)
+    assert result.value is None
+    assert len(result.token_ids) <= 5
+
+
+class Tail(BaseModel):
+    digit: Literal[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
+
+    @field_validator("digit")
+    @classmethod
+    def _is_low(cls, value: int) -> int:
+        if value > 2:
+            raise ValueError("expected a low digit")
+        return value
+
+
+class Never(BaseModel):
+    flag: bool
+
+    @field_validator("flag")
+    @classmethod
+    def _never(cls, value: bool) -> bool:
+        raise ValueError("expected something else")
+
+
+def test_what_a_validator_refuses_is_drawn_again(model: Model) -> None:
+    seeds_that_retried = 0
+    for seed in range(20):
+        first = model.generate("Digit?", _without_validator(Tail), temperature=1.0, seed=seed).value
+        value = model.generate("Digit?", Tail, temperature=1.0, seed=seed, retries=50).value
+        assert value.digit <= 2
+        seeds_that_retried += first["digit"] > 2
+    assert seeds_that_retried > 3
+
+
+def _without_validator(output_type: type[BaseModel]) -> str:
+    text = constrained.output_types.output_type_from(output_type).schema_text  # type: ignore[attr-defined]
+    assert isinstance(text, str)
+    return text
+
+
+def test_a_validation_that_always_fails_says_the_text_the_reasons_and_the_tries(model: Model) -> None:
+    with pytest.raises(ValidationFailed) as caught:
+        model.generate("Flag?", Never, temperature=1.0, retries=2)
+    assert caught.value.attempts == 3
+    assert caught.value.text.startswith("{")
+    assert caught.value.problems == ("flag: Value error, expected something else",)
+    assert "raise retries" in str(caught.value)
+
+
+def test_at_temperature_zero_nothing_is_drawn_again(model: Model) -> None:
+    with pytest.raises(ValidationFailed, match="temperature above 0") as caught:
+        model.generate("Flag?", Never, retries=5)
+    assert caught.value.attempts == 1
+
+
+def test_the_same_seed_gives_the_same_tokens_and_another_seed_others(model: Model) -> None:
+    def ids(seed: int) -> tuple[int, ...]:
+        return model.generate("Say", constrained.regex("[a-z ]{30}"), temperature=1.0, seed=seed).token_ids
+
+    assert ids(7) == ids(7)
+    assert len({ids(seed) for seed in range(5)}) == 5
+
+
+def test_a_stream_gives_the_text_of_generate_and_then_its_result(model: Model) -> None:
+    pattern = constrained.regex("[a-z ]{20}")
+    whole = model.generate("Say", pattern, temperature=1.0, seed=3)
+    stream = model.stream("Say", pattern, temperature=1.0, seed=3)
+    with pytest.raises(RuntimeError, match="has not ended"):
+        _ = stream.result
+    pieces = list(stream)
+    assert "".join(pieces) == whole.text
+    assert all(pieces)
+    assert stream.result.value == whole.text
+    assert stream.result.token_ids == whole.token_ids
+    assert list(stream) == []
+
+
+def test_a_stream_with_a_refused_value_raises_at_its_end(model: Model) -> None:
+    stream = model.stream("Flag?", Never, temperature=1.0)
+    pieces: list[str] = []
+    with pytest.raises(ValidationFailed):
+        pieces.extend(stream)
+    assert "flag" in "".join(pieces)
+    with pytest.raises(RuntimeError, match="has not ended"):
+        _ = stream.result
+
+
+def test_a_stream_that_is_left_early_has_no_result(model: Model) -> None:
+    with model.stream("Say", max_tokens=50) as stream:
+        assert next(stream)
+    assert list(stream) == []
+    with pytest.raises(RuntimeError):
+        _ = stream.result
+
+
+def test_stop_texts_end_the_output(model: Model) -> None:
+    free = model.generate("Say", constrained.regex("[a-c]{40}"), temperature=1.0)
+    stop = free.text[5:7]
+    result = model.generate("Say", constrained.regex("[a-c]{40}"), temperature=1.0, stop=[stop])
+    assert result.text == free.text[: free.text.index(stop)]
+    assert result.stop_reason == "stop_text"
+    assert not result.complete
+    assert result.value is None
+
+
+def test_a_text_prompt_is_one_turn_and_raw_is_the_text_itself(model: Model) -> None:
+    question = "What is tea?"
+    turns = [{"role": "user", "content": question}]
+    as_text = model.generate(question, max_tokens=3).usage.prompt_tokens
+    assert as_text == model.generate(turns, max_tokens=3).usage.prompt_tokens
+    assert as_text == len(model.tokenizer.chat_prompt(turns))
+    raw = model.generate(question, max_tokens=3, chat=False).usage.prompt_tokens
+    assert raw == len(model.tokenizer.text_prompt(question)) < as_text
+
+
+def test_without_a_chat_template_text_is_taken_as_it_is_and_turns_are_refused() -> None:
+    plain = Model(LoadedModel(tiny_llama(), Tokenizer.from_json(tiny_tokenizer_json(), eos_token_ids=(2,)), "plain"))
+    assert plain.generate("Tea", max_tokens=2).usage.prompt_tokens == len(plain.tokenizer.text_prompt("Tea"))
+    assert plain.extract("Tea", bool).value in (True, False)
+    with pytest.raises(ChatTemplateError):
+        plain.generate([{"role": "user", "content": "Tea"}])
+    with pytest.raises(ChatTemplateError):
+        plain.generate("Tea", chat=True)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda model: model.generate(5), TypeError, "expected a str or a list of messages, got int"),
+        (lambda model: model.generate(["a"]), TypeError, "list of messages"),
+        (lambda model: model.generate([{"role": "user", "content": "a"}], chat=False), TypeError, "chat template"),
+        (lambda model: model.generate("a", 5), UnsupportedOutputType, "not an output type"),
+        (lambda model: model.generate("a", constrained.regex("(")), RegexError, "position"),
+        (lambda model: model.generate("a", {"not": {}}), UnsupportedSchema, "not"),
+        (lambda model: model.generate("a", tempreature=1), TypeError, "unknown option tempreature"),
+        (lambda model: model.generate("a", retries=-1), ValueError, "retries: expected at least 0"),
+        (lambda model: model.generate("a", temperature=-1), ValueError, "temperature"),
+        (lambda model: model.generate("a", max_tokens=0), ValueError, "max_tokens: expected at least 1"),
+        (lambda model: model.generate("word " * 5000), ContextTooLong, "the model's context"),
+    ],
+)
+def test_faults_of_the_caller_are_named(model: Model, call: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        call(model)
+
+
+def test_output_never_grows_past_the_context(model: Model) -> None:
+    prompt = "a" * 4080
+    prompt_tokens = model.generate(prompt, max_tokens=1, chat=False).usage.prompt_tokens
+    result = model.generate(prompt, constrained.regex("[ab]{500}"), chat=False, max_tokens=400)
+    assert result.stop_reason == "length"
+    assert prompt_tokens + len(result.token_ids) <= model.context_length
+
+
+def test_extract_shows_document_schema_and_instructions(model: Model) -> None:
+    template = PromptTemplate(system="S", user="{instructions}|{schema}|{document}")
+    messages = template.messages("doc {schema}", "Find it", schema_text="{}")
+    assert messages == [{"role": "system", "content": "S"}, {"role": "user", "content": "Find it|{}|doc {schema}"}]
+    whole = template.messages("doc", "Read: {document}!", schema_text="{}")
+    assert whole[-1]["content"] == "Read: doc!"
+    result = model.extract("doc", bool, instructions="Find it", template=template)
+    assert result.value in (True, False)
+    expected = template.messages("doc", "Find it", schema_text='{"type": "boolean"}')
+    assert result.usage.prompt_tokens == len(model.tokenizer.chat_prompt(expected))
+
+
+def test_grammars_are_compiled_once_and_the_least_used_is_dropped() -> None:
+    model = Model(LoadedModel(tiny_llama(), tiny_tokenizer(), "tiny"), max_cached_grammars=2)
+    first = model.compile(int)
+    assert model.compile({"type": "integer"}) is first
+    assert model.compile(int, whitespace="compact") is not first
+    assert model.compile(int) is first
+    model.compile(bool)
+    assert model.compile(int) is first
+    assert model.compile(int, whitespace="compact") is not first
+
+
+def test_importing_the_package_is_quick_and_imports_no_engine() -> None:
+    code = (
+        "import sys, constrained; constrained.ValidationFailed; "
+        "sys.exit(any(name in sys.modules for name in ('torch', 'numba', 'pydantic', 'transformers')))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_every_public_name_is_there() -> None:
+    for name in constrained.__all__:
+        assert getattr(constrained, name).__name__ == name
+    assert set(constrained.__all__) <= set(dir(constrained))
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        _ = constrained.nothing  # type: ignore[attr-defined]
