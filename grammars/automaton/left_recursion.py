@@ -89,6 +89,7 @@ class _Rewriter:
             return copies[state]
 
         start = self.rule_starts[self.goals[rule]]
+        first_edge, first_call = len(self.edges), len(self.calls)
         for member in members:
             for state in self.unread_states(self.rule_starts[member]):
                 for span, target in self.edges_of[state]:
@@ -117,6 +118,40 @@ class _Rewriter:
                 self.edges.extend([end, -1, target] for target in behind[member])
                 if member == rule:
                     self.flags[end] |= FINAL
+        self.call_last_in_place(first_call, first_edge, self.goals[rule], ends[rule])
+
+    def call_last_in_place(self, first_call: int, first_edge: int, goal: int, ends: list[int]) -> None:
+        """Spare the push where a goal calls itself and what follows is just what may follow its own end.
+
+        In ``e = e "+" e`` the second e is followed by nothing or by more of ``"+" e``, which the called e reads as
+        well: returning would only nest, once for every operator. Such a call is made in tail position.
+        """
+        loops: dict[int, list[int]] = defaultdict(list)
+        for source, span, target in self.edges[first_edge:]:
+            if span < 0:
+                loops[source].append(target)
+        busy = {source for source, span, _ in self.edges[first_edge:] if span >= 0}
+        busy.update(source for source, _, _ in self.calls[first_call:])
+
+        def ways_on(state: int) -> set[int]:
+            """The states behind ``state`` that read or call something; -1 stands for the end of the rule."""
+            seen, todo = {state}, [state]
+            while todo:
+                fresh = [target for target in loops[todo.pop()] if target not in seen]
+                seen.update(fresh)
+                todo.extend(fresh)
+            return {one for one in seen if one in busy} | ({-1} if any(self.flags[one] & FINAL for one in seen) else set())
+
+        if not ends:
+            return
+        after_end = ways_on(ends[0])
+        last = -1
+        for row in range(first_call, len(self.calls)):
+            if self.calls[row][1] == goal and ways_on(self.calls[row][2]) == after_end:
+                if last < 0:
+                    last = self.new_state(-1)
+                    self.flags[last] |= FINAL
+                self.calls[row][2] = last
 
     def call_non_empty(self, source: int, callee: int, target: int) -> None:
         """Call a rule for its non-empty texts only."""
