@@ -24,8 +24,9 @@ class KVCache:
         if batch_size < 1 or capacity < 1:
             raise ValueError(f"expected batch_size and capacity of at least 1, got {batch_size} and {capacity}")
         shape = (config.num_hidden_layers, batch_size, config.num_key_value_heads, capacity, config.head_dim)
-        self.keys = torch.zeros(shape, device=device, dtype=dtype)
-        self.values = torch.zeros(shape, device=device, dtype=dtype)
+        # Left unset: the system hands out pages when they are written, so room that is never used costs nothing.
+        self.keys = torch.empty(shape, device=device, dtype=dtype)
+        self.values = torch.empty(shape, device=device, dtype=dtype)
         self._length = 0
 
     @property

@@ -113,7 +113,7 @@ class MLP(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         gate, up = self.gate_up(x).chunk(2, dim=-1)
-        return self.down(F.silu(gate) * up)  # type: ignore[no-any-return]
+        return self.down(F.silu(gate).mul_(up))  # type: ignore[no-any-return]
 
 
 class Block(nn.Module):

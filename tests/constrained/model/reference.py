@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from transformers import LlamaForCausalLM, MistralForCausalLM
 from transformers import LlamaConfig as TransformersLlamaConfig
+from transformers import LlamaForCausalLM, MistralForCausalLM
 from transformers import MistralConfig as TransformersMistralConfig
 
 from constrained.model.config import LlamaConfig

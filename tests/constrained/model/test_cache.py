@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -28,8 +30,7 @@ def test_any_cutting_gives_the_same_logits(cuts: set[int], window: int | None, s
     cache = model.new_cache(2, LENGTH + spare)
     bounds = [0, *sorted(cuts), LENGTH]
     parts = [
-        model.forward(TOKEN_IDS[:, start:stop], cache, all_positions=True)
-        for start, stop in zip(bounds, bounds[1:], strict=False)
+        model.forward(TOKEN_IDS[:, start:stop], cache, all_positions=True) for start, stop in itertools.pairwise(bounds)
     ]
     assert_same_logits(torch.cat(parts, dim=1), WHOLE[window])
     assert cache.length == LENGTH
