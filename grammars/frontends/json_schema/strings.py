@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from ...errors import Problem
 from ...ir import NodeId
+from ...ir.utf8 import Fragment
+from .compact import as_fragment
 from .formats import FORMATS, format_body
-from .prelude import Prelude
+from .layout import Layout
+from .prelude import Prelude, prelude_of
 from .shapes import StringShape
 from .spelling import json_text, other_strings, spellings_of
 
@@ -35,7 +39,14 @@ def constrained_string(prelude: Prelude, shape: StringShape) -> NodeId | Problem
         shape.maximum is not None and (lengths.longest is None or shape.maximum < lengths.longest)
     ):
         return Problem(shape.pointer, "format", f"{name!r} together with minLength or maxLength")
-    return builder.sequence(quote, format_body(prelude, name), quote)
+    return builder.sequence(quote, builder.fragment(_format_fragment(name, prelude.every)), quote)
+
+
+@lru_cache(maxsize=64)
+def _format_fragment(name: str, every: bool) -> Fragment:
+    """The strings of a format without quotes, made once."""
+    prelude = prelude_of(Layout.from_text("any" if every else "compact"), integral_fractions=True)
+    return as_fragment(prelude.builder.finish(format_body(prelude, name)))
 
 
 def other_name(prelude: Prelude, names: Sequence[str]) -> NodeId:
