@@ -7,35 +7,36 @@ JSON Schema has it; where that flag would refuse an escaped punctuation characte
 
 from __future__ import annotations
 
-from ...errors import RegexError
 from ...ir.builder import Builder
 from ...ir.nodes import NodeId
-from ...ir.utf8 import utf8_fragment
+from ...ir.regular import to_node
 from .ast import Dialect, Pattern
-from .lower import Spelling, Undecided, lower_pattern
+from .automaton import pattern_automaton, regex_automaton
+from .lower import Characters, lower_pattern
 from .parser import parse_regex
 from .search import search_pattern
 
-__all__ = ["Dialect", "Spelling", "lower_regex", "lower_search", "parse_regex"]
+__all__ = ["Characters", "Dialect", "lower_regex", "lower_search", "parse_regex", "regex_automaton"]
 
 
 def lower_regex(
-    pattern: str, builder: Builder, *, dialect: Dialect = "python", spelling: Spelling = utf8_fragment
+    pattern: str, builder: Builder, *, dialect: Dialect = "python", characters: Characters | None = None
 ) -> NodeId:
     r"""The node that matches the texts which ``pattern`` matches as a whole, as :func:`re.fullmatch` would.
 
-    ``spelling`` says how a character is written as bytes; the default is UTF-8. Raises
+    ``characters`` writes one character of a set of code points; the default is ``builder.charset`` (UTF-8). Raises
     :class:`~grammars.errors.RegexError` where the pattern is malformed or not supported, and
     :class:`~grammars.errors.LimitExceeded` beyond the limits of the builder.
 
     >>> builder = Builder()
-    >>> node = lower_regex(r"\d{4}-\d\d", builder)
+    >>> lower_regex("a(?:bc)", builder) == builder.literal("abc")
+    True
     """
-    return _lower(parse_regex(pattern, dialect=dialect, limits=builder.limits), builder, spelling)
+    return _lower(parse_regex(pattern, dialect=dialect, limits=builder.limits), builder, characters)
 
 
 def lower_search(
-    pattern: str, builder: Builder, *, dialect: Dialect = "ecma", spelling: Spelling = utf8_fragment
+    pattern: str, builder: Builder, *, dialect: Dialect = "ecma", characters: Characters | None = None
 ) -> NodeId:
     """The node that matches the texts in which ``pattern`` is found, as :func:`re.search` would.
 
@@ -46,13 +47,11 @@ def lower_search(
     True
     """
     tree = parse_regex(pattern, dialect=dialect, limits=builder.limits)
-    return _lower(search_pattern(tree), builder, spelling)
+    return _lower(search_pattern(tree), builder, characters)
 
 
-def _lower(tree: Pattern, builder: Builder, spelling: Spelling) -> NodeId:
-    try:
-        return lower_pattern(tree, builder, spelling)
-    except Undecided as undecided:
-        start, end = undecided.node.span.start, undecided.node.span.end
-        message = f"assertion {tree.text[start:end]} is not supported at this place"
-        raise RegexError(message, tree.text, start) from None
+def _lower(tree: Pattern, builder: Builder, characters: Characters | None) -> NodeId:
+    node = lower_pattern(tree, builder, characters)
+    if node is None:
+        node = to_node(pattern_automaton(tree, limits=builder.limits), builder, characters=characters)
+    return node

@@ -17,10 +17,13 @@ import numpy as np
 from ...ir.charset import ANY, MAX_CODE_POINT, Charset, difference, from_ranges, union
 from .ast import Dialect, Flags
 
-__all__ = ["UnknownProperty", "dot", "shorthand", "unicode_property"]
+__all__ = ["UnknownProperty", "dot", "line_ends", "shorthand", "unicode_property"]
 
 _ASCII_WORD = from_ranges(((0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A)))
-_ECMA_LINE_ENDS = from_ranges(((0x0A, 0x0A), (0x0D, 0x0D), (0x2028, 0x2029)))
+_LINE_ENDS: dict[Dialect, Charset] = {
+    "python": ((0x0A, 0x0A),),
+    "ecma": from_ranges(((0x0A, 0x0A), (0x0D, 0x0D), (0x2028, 0x2029))),
+}
 
 
 class UnknownProperty(LookupError):
@@ -49,7 +52,7 @@ def _python_class(letter: str, flags: int) -> Charset:
 def _ecma_space() -> Charset:
     """WhiteSpace and LineTerminator of ECMA-262."""
     written = ((0x09, 0x0D), (0xFEFF, 0xFEFF))
-    return union(from_ranges(written), unicode_property("Zs", None), _ECMA_LINE_ENDS)
+    return union(from_ranges(written), unicode_property("Zs", None), _LINE_ENDS["ecma"])
 
 
 def shorthand(letter: str, dialect: Dialect, flags: Flags) -> Charset:
@@ -69,11 +72,16 @@ def shorthand(letter: str, dialect: Dialect, flags: Flags) -> Charset:
     return union(_ASCII_WORD, extra)
 
 
+def line_ends(dialect: Dialect) -> Charset:
+    """The characters at which a line ends."""
+    return _LINE_ENDS[dialect]
+
+
 def dot(dialect: Dialect, flags: Flags) -> Charset:
     """What the dot matches."""
     if flags & Flags.DOTALL:
         return ANY
-    return difference(ANY, _ECMA_LINE_ENDS if dialect == "ecma" else ((0x0A, 0x0A),))
+    return difference(ANY, line_ends(dialect))
 
 
 @lru_cache(maxsize=256)

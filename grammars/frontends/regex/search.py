@@ -70,7 +70,7 @@ class _Opening:
                 for branch in node.branches:
                     branches.append((yield self.node(branch, flags, left, right)))  # noqa: PERF401
                 return replace(node, branches=tuple(branches))
-        parts = list(node.parts) if isinstance(node, Concatenation) else [node]
+        parts: list[Node] = list(node.parts) if isinstance(node, Concatenation) else [node]
         if left and parts and self.is_start(parts[0], flags):
             del parts[0]
             left = False
@@ -82,7 +82,8 @@ class _Opening:
         here = Span(node.span.start, node.span.start)
         if left:
             if len(parts) == 1 and self.opens(parts[0]):
-                return (yield self.node(parts[0], flags, True, right))
+                opened: Node = yield self.node(parts[0], flags, True, right)
+                return opened
             if parts and self.opens(parts[0]):
                 parts[0] = yield self.node(parts[0], flags, True, False)
             else:

@@ -1,0 +1,58 @@
+"""Regular languages as finite automata, over text (code points) or bytes: what front ends combine lexical pieces with.
+
+An automaton over text comes from :func:`grammars.frontends.regex.regex_automaton`, :func:`lengths`, :func:`one_of` or
+:func:`text_from_bytes`; it goes back into the intermediate form by :func:`to_node`, which lets the caller say how a
+character is written (raw, or escaped as in a JSON string).
+
+>>> from grammars.ir import Builder
+>>> builder = Builder()
+>>> short_words = intersection(one_of(TEXT, [map(ord, "be"), map(ord, "three")]), lengths(TEXT, 0, 4))
+>>> to_node(short_words, builder) == builder.literal("be")
+True
+"""
+
+from .alphabet import BYTES, TEXT, Alphabet
+from .dfa import (
+    Dfa,
+    complement,
+    difference,
+    equivalent,
+    includes,
+    intersection,
+    is_empty,
+    lengths,
+    one_of,
+    shortest_member,
+    symmetric_difference,
+    union,
+)
+from .encode import bytes_from_text, text_from_bytes
+from .minimise import minimise
+from .nfa import Nfa
+from .read import from_ir
+from .write import to_fragment, to_node
+
+__all__ = [
+    "BYTES",
+    "TEXT",
+    "Alphabet",
+    "Dfa",
+    "Nfa",
+    "bytes_from_text",
+    "complement",
+    "difference",
+    "equivalent",
+    "from_ir",
+    "includes",
+    "intersection",
+    "is_empty",
+    "lengths",
+    "minimise",
+    "one_of",
+    "shortest_member",
+    "symmetric_difference",
+    "text_from_bytes",
+    "to_fragment",
+    "to_node",
+    "union",
+]
