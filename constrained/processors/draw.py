@@ -36,11 +36,10 @@ def gumbel(word: int | np.unsignedinteger[Any]) -> float:
     return -math.log(-math.log((float(word) + 0.5) * 2.0**-32))
 
 
-# Upper bounds of the noise by the leading bits of the word; the slack is far above any rounding of the logarithm.
+# Upper bounds of the noise by the leading bits of the word; the slack is far above the rounding of logarithms.
 _LAST_WORDS = np.arange(1, 2**_BOUND_BITS + 1, dtype=np.float64) * 2.0 ** (32 - _BOUND_BITS) - 1.0
-_BOUNDS: NDArray[np.float64] = -np.log(-np.log((_LAST_WORDS + 0.5) * 2.0**-32)) + 1e-9
+_BOUNDS = -np.log(-np.log((_LAST_WORDS + 0.5) * 2.0**-32)) + 1e-9
 _NOISE_MAX = float(_BOUNDS[-1])
-_CUT_SLACK = 1e-3  # above the rounding of the cut to float32
 
 
 @kernel
@@ -52,45 +51,42 @@ def _draw_wide(
     position: np.uint64,
     bounds: NDArray[np.float64],
     noise_max: float,
-    words_0: NDArray[np.uint32],
-    words_1: NDArray[np.uint32],
-    words_2: NDArray[np.uint32],
-    words_3: NDArray[np.uint32],
+    words: NDArray[np.uint32],
 ) -> int:
     """The winning column of ``logits`` (V,) whose column j is token j; ``best`` is the column of the largest logit.
 
-    Exact pruning: the logarithms are taken only for ids whose bound reaches the best score so far, and the words are
-    made only for chunks with an id that the largest noise could lift to it.
+    Exact pruning: words are made only for chunks with an id that the largest noise could lift to the best score so
+    far, and logarithms are taken only for ids whose bound, by the leading bits of their word, reaches it. (Sums are
+    rounded alike on both sides, so a bound that is not below the noise gives a sum that is not below the score.)
     """
     size = logits.shape[0]
     best_score = float(logits[best]) + gumbel(philox_word(np.uint64(best), position, stream, seed))
-    cut = np.float32(best_score - noise_max - _CUT_SLACK)
     for start in range(0, size, _CHUNK):
         stop = min(start + _CHUNK, size)
         live = 0
         for column in range(start, stop):
-            if logits[column] >= cut:
+            if float(logits[column]) + noise_max >= best_score:
                 live += 1
         if live == 0:
             continue
-        philox_blocks(np.uint64(start >> 2), position, stream, seed, words_0, words_1, words_2, words_3)
-        for column in range(start, stop):
-            logit = logits[column]
-            if logit < cut:
+        philox_blocks(np.uint64(start >> 2), position, stream, seed, words[0], words[1], words[2], words[3])
+        for lane in range(4):
+            lane_words = words[lane]
+            live = 0
+            for column in range(start + lane, stop, 4):
+                word = lane_words[(column - start) >> 2]
+                if float(logits[column]) + bounds[word >> np.uint32(32 - _BOUND_BITS)] >= best_score:
+                    live += 1
+            if live == 0:
                 continue
-            block = (column - start) >> 2
-            lane = column & 3
-            if lane < 2:
-                word = words_0[block] if lane == 0 else words_1[block]
-            else:
-                word = words_2[block] if lane == 2 else words_3[block]
-            if float(logit) + bounds[word >> np.uint32(32 - _BOUND_BITS)] < best_score:
-                continue
-            score = float(logit) + gumbel(word)
-            if score > best_score or (score == best_score and column < best):
-                best = column
-                best_score = score
-                cut = np.float32(best_score - noise_max - _CUT_SLACK)
+            for column in range(start + lane, stop, 4):
+                word = lane_words[(column - start) >> 2]
+                if float(logits[column]) + bounds[word >> np.uint32(32 - _BOUND_BITS)] < best_score:
+                    continue
+                score = float(logits[column]) + gumbel(word)
+                if score > best_score or (score == best_score and column < best):
+                    best = column
+                    best_score = score
     return best
 
 
@@ -117,20 +113,21 @@ def _draw_narrow(
     return best
 
 
-def draw(context: StepContext, logits: Tensor) -> Tensor:
-    """One column for each row of ``logits`` (B, N) float32, as int64 (B,); -1 where every logit is -inf.
+def draw(context: StepContext, logits: Tensor) -> list[int]:
+    """One token id for each row of ``logits`` (B, N) float32 on the CPU; -1 where every logit is -inf.
 
     Rows with temperature 0 take the largest logit (ties: the lowest id). Logits hold neither NaN nor +inf.
     """
-    if logits.device.type != "cpu":
-        return draw_tensor(context, logits)
     rows = logits.contiguous().numpy()
-    ids = None if context.token_ids is None else context.token_ids.numpy()
-    return torch.tensor([_draw_row(context, row, rows[row], ids) for row in range(len(rows))], dtype=torch.int64)
+    if context.token_ids is None:
+        return [_draw_row(context, row, rows[row], None) for row in range(len(rows))]
+    ids = context.token_ids.numpy()
+    columns = [_draw_row(context, row, rows[row], ids[row]) for row in range(len(rows))]
+    return [column if column < 0 else int(ids[row, column]) for row, column in enumerate(columns)]
 
 
 def _draw_row(context: StepContext, row: int, logits: NDArray[np.float32], ids: NDArray[np.int64] | None) -> int:
-    """The winning column of one row on the CPU."""
+    """The winning column of one row."""
     best = int(logits.argmax())
     if logits[best] == -np.inf:
         return -1
@@ -139,13 +136,13 @@ def _draw_row(context: StepContext, row: int, logits: NDArray[np.float32], ids: 
     position = np.uint64(_checked_position(context.positions[row]))
     seed, stream = np.uint64(context.sampling[row].seed), np.uint64(context.streams[row])
     if ids is not None:
-        return int(_draw_narrow(logits, best, ids[row], seed, stream, position, _NOISE_MAX))
+        return int(_draw_narrow(logits, best, ids, seed, stream, position, _NOISE_MAX))
     words = np.empty((4, _CHUNK_BLOCKS), np.uint32)
-    return int(_draw_wide(logits, best, seed, stream, position, _BOUNDS, _NOISE_MAX, *words))
+    return int(_draw_wide(logits, best, seed, stream, position, _BOUNDS, _NOISE_MAX, words))
 
 
 def draw_tensor(context: StepContext, logits: Tensor) -> Tensor:
-    """The same as :func:`draw` in tensor operations, for any device."""
+    """The same as :func:`draw` in tensor operations, for any device; the ids are int64 (B,)."""
     device = logits.device
     greedy = torch.tensor([config.is_greedy for config in context.sampling], device=device)
     seeds = _bit_patterns([config.seed for config in context.sampling], device)
@@ -157,8 +154,8 @@ def draw_tensor(context: StepContext, logits: Tensor) -> Tensor:
     uniform = (philox_words_tensor(ids, positions, streams, seeds).double() + 0.5) * 2.0**-32
     noise = -torch.log(-torch.log(uniform))
     scores = logits.double() + noise.masked_fill_(greedy[:, None], 0.0)  # (B, N)
-    column = scores.argmax(dim=1)  # the first of equal ones
-    return column.masked_fill_(scores.amax(dim=1) == -torch.inf, -1)
+    columns = scores.argmax(dim=1, keepdim=True)  # the first of equal ones
+    return ids.gather(1, columns)[:, 0].masked_fill(scores.amax(dim=1) == -torch.inf, -1)
 
 
 def _bit_patterns(values: tuple[int, ...] | list[int], device: torch.device) -> Tensor:

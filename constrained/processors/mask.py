@@ -125,7 +125,9 @@ class GrammarMask:
         columns = np.full((len(rows), width), context.vocab_size - 1, np.int64)
         for row, ids in enumerate(rows):
             columns[row, : len(ids)] = ids
-        token_ids = torch.from_numpy(columns).to(logits.device, non_blocking=True)
+        token_ids = torch.from_numpy(columns)
+        if logits.device.type != "cpu":
+            token_ids = token_ids.to(logits.device, non_blocking=True)
         gathered = logits.gather(1, token_ids)  # (B, N)
         for row, ids in enumerate(rows):
             if len(ids) < width:

@@ -22,7 +22,7 @@ from torch import Tensor
 
 from constrained.errors import LogitsError, NoTokenAllowed
 from constrained.processors.context import LogitsProcessor, Stage, StepContext, stage_of
-from constrained.processors.draw import draw
+from constrained.processors.draw import draw, draw_tensor
 from constrained.processors.mask import GrammarMask
 from constrained.processors.sampling import MinP, Temperature, TopK, TopP
 from grammars.jit import kernel
@@ -76,18 +76,15 @@ class Pipeline:
         """
         faults: dict[str, Tensor] = {}
         context, logits = self._process(context, logits, faults)
-        columns = draw(context, logits)  # (B,)
-        if context.token_ids is None:
-            token_ids = columns
-        else:
-            chosen = context.token_ids.gather(1, columns.clamp(min=0)[:, None])[:, 0]
-            token_ids = torch.where(columns < 0, columns, chosen)
-        # One transfer for all that the step tells the CPU.
-        drawn, *faulty = torch.stack([token_ids, *(rows.long() for rows in faults.values())]).tolist()
-        for source, rows in zip(faults, faulty, strict=True):
-            _require_none(source, rows, context)
+        if logits.device.type == "cpu":
+            drawn = draw(context, logits)
+        else:  # one transfer for all that the step tells the CPU
+            told = torch.stack([draw_tensor(context, logits), *(rows.long() for rows in faults.values())])
+            drawn, *faulty = told.tolist()
+            for source, rows in zip(faults, faulty, strict=True):
+                _require_none(source, rows, context)
         _require_drawn(drawn, context)
-        return [int(token_id) for token_id in drawn]
+        return drawn
 
     def process(self, context: StepContext, logits: Tensor) -> tuple[StepContext, Tensor]:
         """What the draw would see: logits (B, N), and the context that says which tokens their columns are."""
@@ -142,7 +139,7 @@ def _checked(processor: LogitsProcessor, logits: object, shape: torch.Size) -> T
     if not isinstance(logits, Tensor) or logits.shape != shape:
         got = f"shape {tuple(logits.shape)}" if isinstance(logits, Tensor) else type(logits).__name__
         raise TypeError(f"{type(processor).__name__}: expected it to return logits of shape {tuple(shape)}, got {got}")
-    return logits.float()
+    return logits.float().contiguous()
 
 
 @kernel

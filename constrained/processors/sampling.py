@@ -32,7 +32,8 @@ TOP_P_EPSILON = 1e-6
 class Temperature:
     """(logits - largest) / temperature, in float32; equal logits stay equal and the best becomes 0.
 
-    Taking the largest off first keeps small temperatures from overflowing, and changes no probability.
+    Taking the largest off first keeps small temperatures from overflowing, and changes no probability. Rows at
+    temperature 0 and 1 keep their bits, whatever their neighbours' settings.
     """
 
     stage: ClassVar[Stage] = Stage.TEMPERATURE
@@ -42,17 +43,35 @@ class Temperature:
         factors = [_inverse(config) for config in context.sampling]
         if all(factor == 1.0 for factor in factors):
             return logits
-        scale = torch.tensor(factors, dtype=torch.float32).to(logits.device, non_blocking=True)[:, None]  # (B, 1)
-        # Rows at temperature 1 keep their bits, whatever their neighbours' settings.
-        offset = _finite_max(logits).masked_fill_(scale == 1.0, 0.0)
-        # A product, not a quotient: devices divide by a scalar in different ways.
-        return logits.sub_(offset).mul_(scale)
+        if logits.device.type != "cpu":
+            return scale_tensor(logits, factors)
+        for row, factor in enumerate(factors):
+            if factor != 1.0:
+                _scale_row(logits.numpy()[row], np.float32(factor))
+        return logits
 
 
 def _inverse(config: SamplingConfig) -> float:
-    if config.is_greedy:
-        return 1.0
-    return min(1.0 / max(config.temperature, 1e-38), 3e38)  # finite in float32
+    """1 / temperature, to multiply by: devices divide by a number in different ways.
+
+    It is a normal float32 that is neither 0 nor inf, so that a -inf times it is a -inf and not a NaN.
+    """
+    return 1.0 if config.is_greedy else max(min(1.0 / max(config.temperature, 1e-38), 3e38), 2e-38)
+
+
+def _scale_row(logits: NDArray[np.float32], factor: np.float32) -> None:
+    """(N,) in place: the largest taken off, then times ``factor``."""
+    best = logits.max()
+    if best > -np.inf:
+        with np.errstate(over="ignore"):
+            np.subtract(logits, best, out=logits)
+            np.multiply(logits, factor, out=logits)
+
+
+def scale_tensor(logits: Tensor, factors: list[float]) -> Tensor:
+    """(B, N), each row its largest taken off and times its factor, in tensor operations; but for a factor of 1."""
+    scale = torch.tensor(factors, dtype=torch.float32).to(logits.device, non_blocking=True)[:, None]  # (B, 1)
+    return logits.sub_(_finite_max(logits).masked_fill_(scale == 1.0, 0.0)).mul_(scale)
 
 
 def _finite_max(logits: Tensor) -> Tensor:
