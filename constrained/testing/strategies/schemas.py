@@ -167,7 +167,9 @@ def _near(draw: st.DrawFn, schema: Any, root: Any, depth: int) -> Any:
         if keyword in schema:
             return draw(_near(draw(st.sampled_from(schema[keyword])), root, depth - 1))
     types = schema.get("type", _TYPES)
-    return draw(_of_type(draw(st.sampled_from([types] if isinstance(types, str) else list(types))), schema, root, depth))
+    return draw(
+        _of_type(draw(st.sampled_from([types] if isinstance(types, str) else list(types))), schema, root, depth)
+    )
 
 
 @st.composite
@@ -184,7 +186,8 @@ def _of_type(draw: st.DrawFn, name: str, schema: dict[str, Any], root: Any, dept
         return value
     if name == "array":
         prefix = schema.get("prefixItems", [])
-        length = draw(st.integers(schema.get("minItems", 0), schema.get("maxItems", 3) + 1))
+        least = schema.get("minItems", 0)
+        length = draw(st.integers(least, max(least, schema.get("maxItems", 3) + 1)))
         return [
             draw(_near(prefix[index] if index < len(prefix) else schema.get("items", True), root, depth - 1))
             for index in range(length)
