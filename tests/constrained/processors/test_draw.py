@@ -48,7 +48,7 @@ def test_the_wide_draw_is_the_twin_s(logits: np.ndarray, seed: int, stream: int,
     context = reference.context(
         SamplingConfig(temperature=1.0, seed=seed), vocab_size=len(logits), positions=[position], streams=[stream]
     )
-    expected = reference.draw(logits, range(len(logits)), seed=seed, stream=stream, position=position)
+    expected = reference.draw(logits.tolist(), range(len(logits)), seed=seed, stream=stream, position=position)
     tensor = torch.from_numpy(logits)[None]
     assert draw(context, tensor) == [expected]
     assert draw_tensor(context, tensor).tolist() == [expected]
@@ -64,7 +64,7 @@ def test_the_narrow_draw_is_the_twin_s(data: st.DataObject, seed: int, position:
         positions=[position],
         token_ids=torch.tensor([ids]),
     )
-    expected = reference.draw(logits, ids, seed=seed, stream=0, position=position)
+    expected = reference.draw(logits.tolist(), ids, seed=seed, stream=0, position=position)
     tensor = torch.from_numpy(logits)[None]
     assert draw(context, tensor) == [expected]
     assert draw_tensor(context, tensor).tolist() == [expected]

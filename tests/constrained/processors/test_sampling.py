@@ -35,7 +35,7 @@ def run(processor: object, config: SamplingConfig, logits: torch.Tensor) -> torc
 def test_top_k_keeps_exactly_the_k_best(logits: np.ndarray, k: int) -> None:
     tensor = torch.from_numpy(logits)[None]
     result = run(TopK(), SamplingConfig(temperature=1.0, top_k=k), tensor)
-    expected = reference.top_k(logits, k)
+    expected = reference.top_k(logits.tolist(), k)
     assert reference.kept(result[0]) == expected
     assert all(result[0, column] == tensor[0, column] for column in expected)
     if k < len(logits):
@@ -46,9 +46,9 @@ def test_top_k_keeps_exactly_the_k_best(logits: np.ndarray, k: int) -> None:
 def test_top_p_keeps_the_smallest_set_that_reaches_p(logits: np.ndarray, p: float) -> None:
     tensor = torch.from_numpy(logits)[None]
     result = run(TopP(), SamplingConfig(temperature=1.0, top_p=p), tensor)
-    expected = reference.top_p(logits, p, epsilon=TOP_P_EPSILON)
+    expected = reference.top_p(logits.tolist(), p, epsilon=TOP_P_EPSILON)
     # At the edge itself, sums in another order may fall on either side.
-    assume(expected == reference.top_p(logits, p, epsilon=TOP_P_EPSILON + 1e-12))
+    assume(expected == reference.top_p(logits.tolist(), p, epsilon=TOP_P_EPSILON + 1e-12))
     assert reference.kept(result[0]) == expected
     assert all(result[0, column] == tensor[0, column] for column in expected)
     assert torch.equal(top_p_tensor(tensor[0], p), result[0])

@@ -51,4 +51,4 @@ def test_a_fault_says_what_was_expected(settings: dict[str, Any], message: str) 
 
 def test_it_is_frozen() -> None:
     with pytest.raises(ValidationError, match="frozen"):
-        SamplingConfig().temperature = 1.0  # type: ignore[misc]
+        SamplingConfig().temperature = 1.0
