@@ -11,6 +11,8 @@ import numpy.typing as npt
 
 from ..ir.nodes import UNBOUNDED, Int32Array, Kind
 from ..jit import kernel
+from .emit_edges import AGENDA, CALLS, EDGES, NUM_COUNTS, RULES, STATES, Int64Array, add_edge, new_state
+from .emit_strings import EVERY_SPELLING, emit_strings
 from .measure import (
     COVERS_TEXT,
     NUM_CALLS,
@@ -27,39 +29,17 @@ __all__ = ["emit", "emit_all"]
 
 _EPSILON, _LITERAL, _FRAGMENT = int(Kind.EPSILON), int(Kind.LITERAL), int(Kind.FRAGMENT)
 _SEQUENCE, _ALTERNATION, _REPEAT = int(Kind.SEQUENCE), int(Kind.ALTERNATION), int(Kind.REPEAT)
-_CALL, _LITERALS = int(Kind.CALL), int(Kind.LITERALS)
-
-Int64Array = npt.NDArray[np.int64]
-
-# counters of what has been emitted
-_STATES, _EDGES, _EPSILONS, _CALLS, _AGENDA, _RULES = 0, 1, 2, 3, 4, 5
-
-
-@kernel
-def add_edge(counts: Int64Array, edges: Int32Array, source: int, low: int, high: int, target: int) -> None:
-    """A byte edge, or an epsilon edge when ``low > high`` (marked by a span of -1)."""
-    row = counts[_EDGES]
-    edges[row, 0] = source
-    edges[row, 1] = int(low) | int(high) << 8 if low <= high else -1
-    edges[row, 2] = target
-    counts[_EDGES] = row + 1
+_CALL, _LITERALS, _STRINGS = int(Kind.CALL), int(Kind.LITERALS), int(Kind.JSON_STRINGS)
 
 
 @kernel
 def add_task(counts: Int64Array, agenda: Int32Array, node: int, source: int, target: int) -> None:
     """Leave ``emit(node, source, target)`` for later."""
-    row = counts[_AGENDA]
+    row = counts[AGENDA]
     agenda[row, 0] = node
     agenda[row, 1] = source
     agenda[row, 2] = target
-    counts[_AGENDA] = row + 1
-
-
-@kernel
-def new_state(counts: Int64Array) -> int:
-    """A state that nothing else uses."""
-    counts[_STATES] += 1
-    return counts[_STATES] - 1
+    counts[AGENDA] = row + 1
 
 
 @kernel
@@ -109,8 +89,8 @@ def emit_fragment(
     counts: Int64Array, edges: Int32Array, num_states: int, pieces: Int32Array, source: int, target: int
 ) -> None:
     """A finite automaton, its states renamed: 0 is the source, 1 the target."""
-    shift = counts[_STATES] - 2
-    counts[_STATES] += num_states - 2
+    shift = counts[STATES] - 2
+    counts[STATES] += num_states - 2
     for row in range(len(pieces)):
         start, end = pieces[row, 0], pieces[row, 3]
         start = source if start == 0 else shift + start
@@ -125,8 +105,8 @@ def rule_of_node(
 ) -> int:  # fmt: skip
     """The rule made of a node that is too large to be copied, made at first need."""
     if rule_of[node] < 0:
-        rule = counts[_RULES]
-        counts[_RULES] = rule + 1
+        rule = counts[RULES]
+        counts[RULES] = rule + 1
         rule_of[node] = rule
         first, last = new_state(counts), new_state(counts)
         rule_starts[rule] = first
@@ -153,11 +133,11 @@ def emit_repeat(
         looping = maximum == UNBOUNDED and index == copies - 1
         after = here if looping else new_state(counts)
         if rule >= 0:
-            row = counts[_CALLS]
+            row = counts[CALLS]
             calls[row, 0] = here
             calls[row, 1] = rule
             calls[row, 2] = after
-            counts[_CALLS] = row + 1
+            counts[CALLS] = row + 1
         else:
             add_task(counts, agenda, body, here, after)
         if table[body, COVERS_TEXT]:
@@ -173,6 +153,7 @@ def emit_repeat(
 def emit_all(
     nodes: Int32Array, children: Int32Array, data: npt.NDArray[np.uint8], fragments: Int32Array,
     fragment_states: Int32Array, fragment_edges: Int32Array, rules: Int32Array, start: int, table: Int64Array,
+    open_offsets: Int32Array, open_table: Int32Array, canonical_offsets: Int32Array, canonical_table: Int32Array,
 ) -> tuple[Int32Array, Int32Array, Int32Array, Int32Array, Int32Array, Int32Array]:  # fmt: skip
     """Emit every rule and the start node, which becomes rule R; bodies of repeats may become further rules.
 
@@ -186,7 +167,7 @@ def emit_all(
         for column in range(4):
             sizes[column] += table[body, column]
     most_states = sizes[NUM_STATES] + 2 * num_rules + 2
-    counts = np.zeros(6, np.int64)
+    counts = np.zeros(NUM_COUNTS, np.int64)
     edges = np.empty((sizes[NUM_EDGES] + sizes[NUM_EPSILONS] + 1, 3), np.int32)
     calls = np.empty((sizes[NUM_CALLS] + 1, 3), np.int32)
     agenda = np.empty((most_states + sizes[NUM_EDGES] + sizes[NUM_CALLS] + sizes[NUM_EPSILONS] + num_rules + 1, 3), np.int32)
@@ -195,16 +176,16 @@ def emit_all(
     rule_of = np.full(len(nodes), -1, np.int32)
     rule_starts = np.empty(num_rules + len(nodes), np.int32)
     rule_bodies = np.empty(num_rules + len(nodes), np.int32)
-    counts[_RULES] = num_rules
+    counts[RULES] = num_rules
     for rule in range(num_rules):
         first, last = new_state(counts), new_state(counts)
         rule_starts[rule] = first
         rule_bodies[rule] = start if rule == len(rules) else rules[rule]
         flags[last] |= FINAL
         add_task(counts, agenda, rule_bodies[rule], first, last)
-    while counts[_AGENDA] > 0:
-        counts[_AGENDA] -= 1
-        row = counts[_AGENDA]
+    while counts[AGENDA] > 0:
+        counts[AGENDA] -= 1
+        row = counts[AGENDA]
         node, source, target = agenda[row, 0], agenda[row, 1], agenda[row, 2]
         kind, a, b, c = nodes[node, 0], nodes[node, 1], nodes[node, 2], nodes[node, 3]
         if kind == _EPSILON:
@@ -213,6 +194,11 @@ def emit_all(
             emit_literal(counts, edges, data[a : a + b], source, target)
         elif kind == _LITERALS:
             emit_literals(counts, edges, nodes, data, children[a : a + b], source, target)
+        elif kind == _STRINGS:
+            offsets = open_offsets if c & EVERY_SPELLING else canonical_offsets
+            character = open_table if c & EVERY_SPELLING else canonical_table
+            members = children[a : a + b]
+            emit_strings(counts, edges, capacities, nodes, data, members, offsets, character, c, source, target)
         elif kind == _FRAGMENT:
             pieces = fragment_edges[fragments[a] : fragments[a + 1]]
             emit_fragment(counts, edges, fragment_states[a], pieces, source, target)
@@ -230,13 +216,13 @@ def emit_all(
                 rule = rule_of_node(counts, agenda, rule_of, rule_starts, rule_bodies, flags, a)
             emit_repeat(counts, edges, calls, agenda, capacities, flags, table, a, rule, b, c, source, target)
         elif kind == _CALL:
-            row = counts[_CALLS]
+            row = counts[CALLS]
             calls[row, 0] = source
             calls[row, 1] = a
             calls[row, 2] = target
-            counts[_CALLS] = row + 1
-    num_rules, num_states = counts[_RULES], counts[_STATES]
+            counts[CALLS] = row + 1
+    num_rules, num_states = counts[RULES], counts[STATES]
     return (
-        edges[: counts[_EDGES]], calls[: counts[_CALLS]], rule_starts[:num_rules], rule_bodies[:num_rules],
+        edges[: counts[EDGES]], calls[: counts[CALLS]], rule_starts[:num_rules], rule_bodies[:num_rules],
         capacities[:num_states], flags[:num_states],
     )  # fmt: skip

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from ..ir.nodes import UNBOUNDED, Int32Array, Kind
 from ..jit import kernel
+from .emit_strings import MOST_CHARACTER_STATES, MOST_EDGES_A_BYTE, MOST_STATES_A_BYTE
 
 __all__ = [
     "COVERS_TEXT",
@@ -38,7 +39,7 @@ MEASURES = 8
 
 _NEVER, _EPSILON, _LITERAL, _FRAGMENT = int(Kind.NEVER), int(Kind.EPSILON), int(Kind.LITERAL), int(Kind.FRAGMENT)
 _SEQUENCE, _ALTERNATION, _REPEAT = int(Kind.SEQUENCE), int(Kind.ALTERNATION), int(Kind.REPEAT)
-_CALL, _LITERALS = int(Kind.CALL), int(Kind.LITERALS)
+_CALL, _LITERALS, _STRINGS = int(Kind.CALL), int(Kind.LITERALS), int(Kind.JSON_STRINGS)
 
 COPY_LIMIT = 64  # edges that the copies of a repeat's body may make before the body becomes a rule
 
@@ -117,6 +118,18 @@ def measure_list(table: npt.NDArray[np.int64], node: int, nodes: Int32Array, chi
 
 
 @kernel
+def measure_strings(table: npt.NDArray[np.int64], node: int, nodes: Int32Array, children: Int32Array) -> None:
+    """Measure a set of JSON strings: an upper bound."""
+    a, b = nodes[node, 1], nodes[node, 2]
+    num_bytes = 2
+    for child in children[a : a + b]:
+        num_bytes += nodes[child, 2]
+    table[node, NUM_STATES] = MOST_STATES_A_BYTE * num_bytes + MOST_CHARACTER_STATES
+    table[node, NUM_EDGES] = MOST_EDGES_A_BYTE * num_bytes + MOST_EDGES_A_BYTE * MOST_CHARACTER_STATES
+    table[node, STARTS_OUTSIDE_TEXT] = True
+
+
+@kernel
 def measure_repeat(table: npt.NDArray[np.int64], node: int, nodes: Int32Array) -> None:
     """Measure a repeat, and decide whether its body is copied or called."""
     body, minimum, maximum = nodes[node, 1], nodes[node, 2], nodes[node, 3]
@@ -147,6 +160,8 @@ def measure(
         kind = nodes[node, 0]
         if kind == _SEQUENCE or kind == _ALTERNATION or kind == _LITERALS:
             measure_list(table, node, nodes, children)
+        elif kind == _STRINGS:
+            measure_strings(table, node, nodes, children)
         elif kind == _REPEAT:
             measure_repeat(table, node, nodes)
         else:

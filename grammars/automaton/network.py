@@ -8,6 +8,7 @@ import numpy as np
 
 from ..errors import LimitExceeded, UnsatisfiableGrammar
 from ..ir.analyze import analyze
+from ..ir.json_character import character_table
 from ..ir.nodes import IR, Int32Array
 from ..limits import DEFAULT_LIMITS, Limits
 from .emit import emit_all
@@ -49,7 +50,9 @@ def build_network(ir: IR, *, limits: Limits = DEFAULT_LIMITS) -> Network:
     num_states = int(table[ir.rules, NUM_STATES].sum() + table[ir.start, NUM_STATES])
     if num_states > limits.max_states:
         raise LimitExceeded("max_states", limits.max_states, f"the grammar needs {num_states:,} states")
-    edges, calls, rule_starts, rule_bodies, capacities, flags = emit_all(*leaves, ir.start, table)
+    edges, calls, rule_starts, rule_bodies, capacities, flags = emit_all(
+        *leaves, ir.start, table, *character_table(True), *character_table(False)
+    )
     if not facts.productive[ir.rules].all():
         edges, calls = drop_unproductive(edges, calls, rule_starts, flags)
     neutral = table[rule_bodies, ONLY_TEXT_CHARACTER] != 0

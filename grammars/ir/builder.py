@@ -25,7 +25,7 @@ __all__ = ["Builder"]
 
 _NEVER, _EPSILON, _LITERAL, _FRAGMENT = int(Kind.NEVER), int(Kind.EPSILON), int(Kind.LITERAL), int(Kind.FRAGMENT)
 _SEQUENCE, _ALTERNATION, _REPEAT = int(Kind.SEQUENCE), int(Kind.ALTERNATION), int(Kind.REPEAT)
-_CALL, _LITERALS = int(Kind.CALL), int(Kind.LITERALS)
+_CALL, _LITERALS, _JSON_STRINGS = int(Kind.CALL), int(Kind.LITERALS), int(Kind.JSON_STRINGS)
 
 
 class Builder:
@@ -98,6 +98,16 @@ class Builder:
         if len(nodes) == 1:
             return nodes[0]
         return self._add_list(_LITERALS, nodes)
+
+    def json_strings(self, texts: Iterable[str], *, every_spelling: bool = False) -> NodeId:
+        """A JSON string, quotes included, that means one of ``texts``; in its canonical spelling or in any."""
+        nodes = tuple(self.literal(text) for text in dict.fromkeys(texts))
+        return self._add_list(_JSON_STRINGS, nodes, int(every_spelling)) if nodes else self.never
+
+    def other_json_strings(self, texts: Iterable[str], *, every_spelling: bool = False) -> NodeId:
+        """A JSON string, quotes included, that means none of ``texts``, however it is spelled."""
+        nodes = tuple(self.literal(text) for text in dict.fromkeys(texts))
+        return self._add_list(_JSON_STRINGS, nodes, 2 | int(every_spelling))
 
     def charset(self, ranges: Charset) -> NodeId:
         """One character of the set, as UTF-8 (``ranges`` as :func:`grammars.ir.charset.from_ranges` makes them)."""
@@ -254,13 +264,14 @@ class Builder:
         node = self._known.get(key)
         return self._add(key, kind, a, b, c) if node is None else node
 
-    def _add_list(self, kind: int, parts: tuple[NodeId, ...]) -> NodeId:
-        key = (kind, parts)
+    def _add_list(self, kind: int, parts: tuple[NodeId, ...], options: int = 0) -> NodeId:
+        key = (kind, parts, options)
         node = self._known.get(key)
         if node is None:
-            node = self._add(key, kind, len(self._children), len(parts), 0)
+            node = self._add(key, kind, len(self._children), len(parts), options)
             self._children.extend(parts)
-            self._parts_of[node] = parts
+            if kind != _JSON_STRINGS:
+                self._parts_of[node] = parts
         return node
 
     def _add(self, key: tuple[object, ...], kind: int, a: int, b: int, c: int) -> NodeId:

@@ -43,6 +43,9 @@ class Kind(IntEnum):
     """a: the rule."""
     LITERALS = 8
     """Any of several texts. a: offset into ``children``, b: how many: LITERAL nodes, sorted by bytes, distinct."""
+    JSON_STRINGS = 9
+    """JSON strings, quotes included, by the text they mean. a: offset into ``children``, b: how many: LITERAL nodes
+    (EPSILON for the empty text). c: 1 in every spelling, not just the canonical one; 2 all strings *but* these."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
