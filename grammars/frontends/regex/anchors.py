@@ -27,7 +27,7 @@ from .traverse import Steps, run
 __all__ = ["decided_anchors"]
 
 Width = tuple[float, float]
-"""The least and the greatest number of characters something may match."""
+"""The least and the greatest number of characters something may match (floats: they may be huge)."""
 
 
 def decided_anchors(pattern: Pattern) -> dict[int, bool]:
@@ -36,7 +36,7 @@ def decided_anchors(pattern: Pattern) -> dict[int, bool]:
         return {}
     decision = _Decision(pattern)
     run(decision.measure(pattern.root))
-    run(decision.decide(pattern.root, pattern.flags, (0, 0), (0, 0)))
+    run(decision.decide(pattern.root, pattern.flags, (0.0, 0.0), (0.0, 0.0)))
     return decision.decided
 
 
@@ -50,16 +50,16 @@ class _Decision:
         """Fill ``widths`` for the node and all below it."""
         match node:
             case Text():
-                width: Width = (len(node.text), len(node.text))
+                width: Width = (float(len(node.text)), float(len(node.text)))
             case Assertion() | Lookaround():
-                width = (0, 0)
+                width = (0.0, 0.0)
             case Group():
                 width = yield self.measure(node.body)
             case Repeat():
                 low, high = yield self.measure(node.body)
-                width = (low * node.minimum, _times(high, inf if node.maximum is None else node.maximum))
+                width = (_times(low, node.minimum), _times(high, inf if node.maximum is None else node.maximum))
             case Concatenation():
-                width = (0, 0)
+                width = (0.0, 0.0)
                 for part in node.parts:
                     width = _plus(width, (yield self.measure(part)))
             case Alternation():
@@ -68,7 +68,7 @@ class _Decision:
                     widths.append((yield self.measure(branch)))  # noqa: PERF401
                 width = (min(low for low, _ in widths), max(high for _, high in widths))
             case _:
-                width = (1, 1)
+                width = (1.0, 1.0)
         self.widths[id(node)] = width
         return width
 
@@ -87,7 +87,7 @@ class _Decision:
             case Repeat():
                 # Any iteration may be the first or the last; on either side there may be all the others, or none.
                 others = inf if node.maximum is None else max(node.maximum - 1, 0)
-                around: Width = (0, _times(self.widths[id(node.body)][1], others))
+                around: Width = (0.0, _times(self.widths[id(node.body)][1], others))
                 yield self.decide(node.body, flags, _plus(before, around), _plus(after, around))
             case Concatenation():
                 behind = [after] * len(node.parts)
@@ -120,4 +120,4 @@ def _plus(left: Width, right: Width) -> Width:
 
 
 def _times(width: float, count: float) -> float:
-    return 0 if width == 0 or count == 0 else width * count
+    return 0.0 if width == 0 or count == 0 else width * count

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import re
 
-from ...errors import LimitExceeded
 from ...ir.charset import Charset
 from ...ir.regular import Dfa, minimise
+from ...ir.regular.budget import Budget
 from ...limits import DEFAULT_LIMITS, Limits
 from .anchors import decided_anchors
 from .ast import (
@@ -38,8 +38,6 @@ from .search import search_pattern
 from .traverse import Steps, run
 
 __all__ = ["pattern_automaton", "regex_automaton"]
-
-_STATE_COST = 16
 
 
 def regex_automaton(
@@ -71,17 +69,13 @@ class _Compiling:
 
     def __init__(self, pattern: Pattern, limits: Limits) -> None:
         self.pattern = pattern
-        self.limits = limits
         self.anchors = decided_anchors(pattern)
         self.probes: list[Probe] = []
         self.simple: dict[object, int] = {}  # numbers of the probes that are not look-around
-        self.states = 0
+        self.budget = Budget(limits, "the automaton of a regular expression", cost=64)
 
     def state(self, thread: Thread) -> int:
-        self.states += 1
-        if self.states * _STATE_COST > self.limits.max_states:
-            what = f"the automaton of a regular expression (each state counts as {_STATE_COST})"
-            raise LimitExceeded("max_states", self.limits.max_states, what)
+        self.budget.spend(1)
         return thread.add_state()
 
     def add(self, thread: Thread, node: Node, flags: Flags, source: int, target: int) -> Steps[None]:

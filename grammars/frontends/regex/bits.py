@@ -12,10 +12,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from ...errors import LimitExceeded
 from ...ir.charset import Charset
 from ...ir.regular import TEXT, Dfa, Nfa
 from ...ir.regular.alphabet import partition
+from ...ir.regular.budget import Budget
 from ...limits import Limits
 
 __all__ = ["Condition", "Probe", "Thread", "resolve"]
@@ -82,22 +82,11 @@ def resolve(thread: Thread, probes: list[Probe], limits: Limits) -> Dfa:
     numbers = dict(zip(charsets, classes, strict=True))
     every = range(len(alphabet.classes))
     course = _Course([0], [[(index, 0) for index in every]], [0], [0])
-    budget = _Budget(limits)
+    budget = Budget(limits, "the assertions of a regular expression", cost=8)
     for number, probe in enumerate(probes):
         walk = _Walk(probe, numbers)
         course = _backward(course, walk, number, budget) if probe.ahead else _forward(course, walk, number, budget)
     return _along(thread, course, numbers, alphabet.classes, limits)
-
-
-class _Budget:
-    def __init__(self, limits: Limits) -> None:
-        self.limits = limits
-        self.steps = 0
-
-    def spend(self, steps: int) -> None:
-        self.steps += steps
-        if self.steps > self.limits.max_states:
-            raise LimitExceeded("max_states", self.limits.max_states, "the assertions of a regular expression (steps)")
 
 
 class _Walk:
@@ -162,7 +151,7 @@ def _closure(epsilons: list[list[tuple[tuple[Condition, ...], int]]], states: It
 class _Refining:
     """Numbers the pairs of a state of the old course and a set of a probe's states."""
 
-    def __init__(self, course: _Course, walk: _Walk, number: int, budget: _Budget) -> None:
+    def __init__(self, course: _Course, walk: _Walk, number: int, budget: Budget) -> None:
         self.course, self.walk, self.number, self.budget = course, walk, number, budget
         self.numbers: dict[tuple[int, _Set], int] = {}
         self.pairs: list[tuple[int, _Set]] = []
@@ -177,7 +166,7 @@ class _Refining:
         return index
 
 
-def _forward(course: _Course, walk: _Walk, number: int, budget: _Budget) -> _Course:
+def _forward(course: _Course, walk: _Walk, number: int, budget: Budget) -> _Course:
     """The course with the bits of a probe that looks at what stands before."""
     new = _Refining(course, walk, number, budget)
     starts = [new.state(old, walk.edge(course.bits[old])) for old in course.starts]
@@ -192,7 +181,7 @@ def _forward(course: _Course, walk: _Walk, number: int, budget: _Budget) -> _Cou
     return _Course(new.bits, edges, starts, finals)
 
 
-def _backward(course: _Course, walk: _Walk, number: int, budget: _Budget) -> _Course:
+def _backward(course: _Course, walk: _Walk, number: int, budget: Budget) -> _Course:
     """The course with the bits of a probe that looks at what stands behind."""
     before: list[list[tuple[int, int]]] = [[] for _ in course.edges]
     for old, out in enumerate(course.edges):
@@ -224,7 +213,7 @@ def _along(
         for members, target in edges:
             for index in numbers[members]:
                 moves[source].setdefault(index, []).append(target)
-    budget = _Budget(limits)
+    budget = Budget(limits, "the assertions of a regular expression", cost=8)
     nfa = Nfa(TEXT)
     known: dict[tuple[int, int], int] = {}
     todo: list[tuple[int, int]] = []

@@ -282,7 +282,7 @@ class _Parser:
         """``(?:``, ``(?i:``, ``(?i-s:`` (True), or the flags of the whole pattern, ``(?i)`` (False)."""
         start = level.opened
         match = _FLAG_GROUP.match(self.text, start)
-        if match is None or not match[4] or (match[2] and not match[3]):
+        if self.text.startswith("(?R)", start) or match is None or not match[4] or (match[2] and not match[3]):
             self.unknown_group(start)
         on, off = self.flag_letters(match, 1), self.flag_letters(match, 3)
         if match[4] == ")":

@@ -21,11 +21,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import LimitExceeded
 from ...limits import DEFAULT_LIMITS, Limits
 from ..charset import Charset
 from ..nodes import Int32Array
 from .alphabet import Alphabet, partition, refine
+from .budget import Budget
 
 __all__ = [
     "Dfa",
@@ -173,7 +173,8 @@ def _product(left: Dfa, right: Dfa, accept: Callable[[bool, bool], bool], limits
     right_rows = right.transitions[:, right_classes].tolist()
     left_accepts, right_accepts = left.accepting.tolist(), right.accepting.tolist()
     needs_left, needs_right = not accept(False, True), not accept(True, False)
-    width, most = len(right_rows), limits.max_states // max(1, len(alphabet.classes))
+    width = len(right_rows)
+    budget = Budget(limits, "a product of finite automata", cost=4)
     number = {0: 0}
     order: list[tuple[int, int]] = [(0, 0)]
     rows: list[list[int]] = [[0] * len(alphabet.classes)]
@@ -194,8 +195,7 @@ def _product(left: Dfa, right: Dfa, accept: Callable[[bool, bool], bool], limits
         first, second = order[done]
         done += 1
         rows.append([numbered(*pair) for pair in zip(left_rows[first], right_rows[second], strict=True)])
-        if len(order) > most:
-            raise LimitExceeded("max_states", limits.max_states, "a product of finite automata (states times classes)")
+        budget.spend(len(alphabet.classes))
     accepting = [accept(left_accepts[first], right_accepts[second]) for first, second in order]
     return from_rows(alphabet, rows, accepting, start)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ...errors import LimitExceeded
 from ...limits import DEFAULT_LIMITS, Limits
 from ..charset import Charset
 from .alphabet import partition
+from .budget import Budget
 from .dfa import Dfa, from_rows
 
 __all__ = ["Nfa"]
@@ -59,8 +59,7 @@ class Nfa:
     def determinise(self, starts: Iterable[int], finals: Iterable[int], *, limits: Limits = DEFAULT_LIMITS) -> Dfa:
         """The deterministic automaton of the same language, over the coarsest alphabet that fits.
 
-        Raises :class:`~grammars.errors.LimitExceeded` when its steps (states times the edges of their members) are more
-        than ``limits.max_states``.
+        Raises :class:`~grammars.errors.LimitExceeded` when that takes too many steps (edges of the members of states).
         """
         alphabet, members = partition(self.universe, list(self.charsets))
         final = set(finals)
@@ -90,16 +89,16 @@ class Nfa:
             number_of[first] = 1
             order.append(first)
         rows: list[list[int]] = [[0] * len(alphabet.classes)]
-        steps = 0
+        budget = Budget(limits, "making a finite automaton deterministic", cost=8)
         for subset in _growing(order):
             reached: dict[int, set[int]] = {}
             for state in subset:
                 for index, targets in moved(state).items():
-                    steps += len(targets)
+                    budget.spend(len(targets))
                     known = reached.get(index)
                     reached[index] = targets if known is None else known | targets
             row = [0] * len(alphabet.classes)
-            steps += len(row)
+            budget.spend(len(row))
             for index, targets in reached.items():
                 key = frozenset(targets)
                 number = number_of.get(key)
@@ -108,8 +107,6 @@ class Nfa:
                     order.append(key)
                 row[index] = number
             rows.append(row)
-            if steps > limits.max_states:
-                raise LimitExceeded("max_states", limits.max_states, "making a finite automaton deterministic (steps)")
         accepting = [not final.isdisjoint(subset) for subset in order]
         return from_rows(alphabet, rows, accepting, 1 if first else 0)
 

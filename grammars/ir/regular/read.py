@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from ...errors import GrammarError, LimitExceeded
+from ...errors import GrammarError
 from ...limits import DEFAULT_LIMITS, Limits
 from ..nodes import IR, UNBOUNDED, Kind
 from .alphabet import BYTES
+from .budget import Budget
 from .dfa import Dfa
 from .nfa import Nfa
 
@@ -23,10 +24,11 @@ def from_ir(ir: IR, *, limits: Limits = DEFAULT_LIMITS) -> Dfa:
     start, end = nfa.add_state(), nfa.add_state()
     reader = _Reader(ir, nfa)
     todo = [(int(ir.start), start, end)]
+    budget = Budget(limits, "a grammar as a finite automaton", cost=64)
     while todo:
+        before = len(nfa.edges)
         todo.extend(reader.add(*todo.pop()))
-        if len(nfa.edges) > limits.max_states // 16:
-            raise LimitExceeded("max_states", limits.max_states, "a finite automaton (each state counts as 16)")
+        budget.spend(len(nfa.edges) - before)
     return nfa.determinise([start], [end], limits=limits)
 
 
@@ -55,7 +57,7 @@ class _Reader:
             self.add_fragment(a, source, target)
         elif kind == Kind.SEQUENCE:
             between = [source, *(nfa.add_state() for _ in range(b - 1)), target]
-            return list(zip(self.children[a : a + b], between, between[1:], strict=True))
+            return [(child, *ends) for child, ends in zip(self.children[a : a + b], pairwise(between), strict=True)]
         elif kind in (Kind.ALTERNATION, Kind.LITERALS):
             return [(child, source, target) for child in self.children[a : a + b]]
         elif kind == Kind.REPEAT:
