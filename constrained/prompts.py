@@ -43,5 +43,5 @@ def _filled(template: str, values: dict[str, str]) -> str:
     return _PLACE.sub(lambda place: values[place[1]], template)
 
 
-DEFAULT_TEMPLATE = PromptTemplate(user="{instructions}\n\nJSON Schema:\n{schema}\n\nDocument:\n{document}")
+DEFAULT_TEMPLATE = PromptTemplate(user="{document}\n\n{instructions}")
 """Used by ``extract`` unless told otherwise."""

@@ -13,6 +13,7 @@ import click
 from ..checks import checked_output_type, require_exactly_one
 from ..documents import Document, Unreadable, is_json_lines, read_documents
 from ..failures import EXIT_FAILED, EXIT_INTERRUPTED, explained_errors, fail, without_traceback
+from ..interrupts import interrupt_deferred
 from ..models import load_model
 from ..options import Generation, generation_options, generation_settings, schema_options
 from ..render import LineWriter, Reporter, compact_json
@@ -146,8 +147,9 @@ class _Run:
                 document.name, f"cut off after {written} tokens, before the output was whole; raise --max-tokens"
             )
             return
-        self._writer.write(_line(result.text, self._output_type))
-        self.finished += 1
+        with interrupt_deferred():
+            self._writer.write(_line(result.text, self._output_type))
+            self.finished += 1
         self._reporter.finish_one()
 
     def _fail(self, name: str, reason: str) -> None:

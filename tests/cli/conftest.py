@@ -48,7 +48,7 @@ def run(tmp_path: Path) -> Run:
 
     def run_command(*arguments: str, input: str = "") -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            command(arguments), input=input, capture_output=True, text=True, cwd=tmp_path, check=False, timeout=120
+            command(arguments), input=input, capture_output=True, text=True, cwd=tmp_path, check=False, timeout=240
         )
 
     return run_command

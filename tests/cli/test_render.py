@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import signal
 from pathlib import Path
 from typing import Any
 
 import pytest
+from constrained_cli.interrupts import interrupt_deferred
 from constrained_cli.render import LineWriter, Reporter, compact_json
 from hypothesis import given
 from hypothesis import strategies as st
@@ -49,3 +51,25 @@ def test_messages_go_to_stderr_and_no_bar_is_drawn_off_a_terminal(capfd: pytest.
     captured = capfd.readouterr()
     assert captured.out == ""
     assert captured.err == "a: [no] markup\n"
+
+
+def test_an_interrupt_waits_for_the_end_of_the_block_and_a_second_one_does_not() -> None:
+    steps: list[str] = []
+
+    def work(times: int) -> None:
+        with interrupt_deferred():
+            for _ in range(times):
+                signal.raise_signal(signal.SIGINT)
+            steps.append("finished")
+        steps.append("after")
+
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        work(1)
+    assert steps == ["finished"]
+    with pytest.raises(KeyboardInterrupt):
+        work(2)
+    assert steps == ["finished"]
+    work(0)
+    assert steps == ["finished", "finished", "after"]
+    assert signal.getsignal(signal.SIGINT) is before

@@ -1,0 +1,240 @@
+"""``constrained extract`` on the tiny model, in this process."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from constrained_cli.main import cli
+
+import constrained
+
+FIELDS = "paid: bool, size: 'small' | 'large'"
+SCHEMA = {
+    "type": "object",
+    "properties": {"z": {"type": "boolean"}, "a": {"enum": ["x", "y"]}},
+    "required": ["z", "a"],
+    "additionalProperties": False,
+}
+MODULE = """
+from typing import Literal
+from pydantic import BaseModel, field_validator
+
+class Answer(BaseModel):
+    paid: bool
+
+class Never(BaseModel):
+    paid: bool
+
+    @field_validator("paid")
+    @classmethod
+    def _never(cls, value):
+        raise ValueError("expected something else")
+
+class Inside:
+    Kind = Literal["a", "b"]
+
+number = 5
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two documents, a schema and a module of the user's, in the current folder."""
+    (tmp_path / "one.txt").write_text("The first order is paid.", encoding="utf-8")
+    (tmp_path / "two.txt").write_text("The second order is not.", encoding="utf-8")
+    (tmp_path / "schema.json").write_text(json.dumps(SCHEMA, indent=2), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def extract(tiny_model: Path, folder: Path) -> Any:
+    def call(*arguments: str, input: str | bytes = "", model: str | None = None) -> Result:
+        return CliRunner().invoke(cli, ["extract", *arguments, "--model", model or str(tiny_model)], input=input)
+
+    return call
+
+
+def values(result: Result) -> list[Any]:
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+def test_one_compact_line_a_document_in_order_and_nothing_else_on_stdout(extract: Any) -> None:
+    result = extract("two.txt", "one.txt", "--schema", "schema.json")
+    assert result.exit_code == 0, result.output
+    first, second = result.stdout.splitlines()
+    for line in (first, second):
+        value = json.loads(line)
+        assert list(value) == ["z", "a"]
+        assert line == json.dumps(value, separators=(",", ":"))
+    alone = extract("one.txt", "--schema", "schema.json")
+    assert alone.stdout == second + "\n"
+    assert result.stderr == ""
+
+
+@pytest.mark.parametrize(
+    "schema",
+    ["schema.json", "./schema.json", "@schema.json", json.dumps(SCHEMA), "\n  " + json.dumps(SCHEMA, indent=1)],
+)
+def test_a_schema_is_taken_as_file_or_json(extract: Any, schema: str) -> None:
+    result = extract("one.txt", "--schema", schema)
+    assert result.exit_code == 0, result.output
+    assert list(values(result)[0]) == ["z", "a"]
+
+
+def test_a_schema_is_taken_from_a_module_of_the_current_folder(extract: Any, folder: Path) -> None:
+    (folder / "own_types.py").write_text(MODULE, encoding="utf-8")
+    assert list(values(extract("one.txt", "--schema", "own_types:Answer"))[0]) == ["paid"]
+    assert values(extract("one.txt", "--schema", "own_types:Inside.Kind"))[0] in ("a", "b")
+
+
+def test_fields_are_a_schema_in_one_line(extract: Any) -> None:
+    (value,) = values(extract("one.txt", "--fields", FIELDS))
+    assert list(value) == ["paid", "size"]
+    assert value["size"] in ("small", "large")
+
+
+@pytest.mark.parametrize("whitespace", ["indent=2", "indent=4", "spaced", "compact", "flexible"])
+def test_lines_are_compact_whatever_the_model_wrote(extract: Any, whitespace: str) -> None:
+    result = extract("one.txt", "--fields", FIELDS, "--whitespace", whitespace)
+    assert result.exit_code == 0, result.output
+    (line,) = result.stdout.splitlines()
+    assert " " not in line
+
+
+def test_standard_input_is_read_when_named_or_when_nothing_is(extract: Any) -> None:
+    named = extract("-", "--fields", FIELDS, input="An order.")
+    default = extract("--fields", FIELDS, input="An order.")
+    assert named.exit_code == default.exit_code == 0
+    assert named.stdout == default.stdout != ""
+
+
+def test_json_lines_by_suffix_and_by_field(extract: Any, folder: Path) -> None:
+    (folder / "mail.jsonl").write_text('{"text": "a"}\n{"text": "b"}\n', encoding="utf-8")
+    assert len(values(extract("mail.jsonl", "--fields", FIELDS))) == 2
+    result = extract(
+        "--text-field", "body", "--fields", FIELDS, input='{"body": "a"}\n\n{"body": "b"}\n{"body": "c"}\n'
+    )
+    assert result.exit_code == 0, result.output
+    assert len(values(result)) == 3
+
+
+def test_what_fails_is_named_and_the_others_are_still_written(extract: Any, folder: Path) -> None:
+    (folder / "empty.txt").write_bytes(b"")
+    (folder / "image.png").write_bytes(b"\x89PNG\0\0")
+    (folder / "long.txt").write_text("word " * 2000, encoding="utf-8")
+    (folder / "lines.jsonl").write_text('{"text": "good"}\n{oops\n{"no": 1}\n', encoding="utf-8")
+    result = extract(
+        "gone.txt", "one.txt", "empty.txt", "image.png", "long.txt", "lines.jsonl", ".", "--fields", FIELDS
+    )
+    assert result.exit_code == 1
+    assert len(values(result)) == 2
+    *reasons, summary = result.stderr.splitlines()
+    starts = [line.split(": ", 1)[0] for line in reasons]
+    assert starts == ["gone.txt", "empty.txt", "image.png", "long.txt", "lines.jsonl:2", "lines.jsonl:3", "."]
+    assert "No such file" in reasons[0]
+    assert "the model's context holds 512" in reasons[3]
+    assert summary == "Error: 7 of 9 documents failed"
+
+
+def test_without_a_readable_document_no_model_is_loaded(extract: Any) -> None:
+    result = extract("gone.txt", "--fields", FIELDS, model="no/such/model/at/all")
+    assert result.exit_code == 1
+    assert result.stderr.splitlines() == ["gone.txt: No such file or directory", "Error: 1 of 1 documents failed"]
+
+
+def test_an_output_that_is_cut_off_is_a_failure_and_not_a_line(extract: Any) -> None:
+    result = extract("one.txt", "two.txt", "--fields", "text: str", "--max-tokens", "6")
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert "one.txt: cut off after 6 tokens" in result.stderr
+    assert "raise --max-tokens" in result.stderr
+
+
+def test_a_value_that_its_type_refuses_is_a_failure(extract: Any, folder: Path) -> None:
+    (folder / "strict_types.py").write_text(MODULE, encoding="utf-8")
+    result = extract("one.txt", "--schema", "strict_types:Never", "--temperature", "1")
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert "one.txt: the output was drawn 4 times and its validation failed:" in result.stderr
+    assert "paid: Value error, expected something else" in result.stderr
+
+
+def test_out_is_written_instead_of_stdout(extract: Any, folder: Path) -> None:
+    (folder / "out.jsonl").write_text("old", encoding="utf-8")
+    failed = extract("gone.txt", "--fields", FIELDS, "--out", "out.jsonl")
+    assert failed.exit_code == 1
+    assert (folder / "out.jsonl").read_text(encoding="utf-8") == "old"
+    result = extract("one.txt", "two.txt", "--fields", FIELDS, "--out", "out.jsonl")
+    assert result.exit_code == 0
+    assert result.stdout == ""
+    assert len((folder / "out.jsonl").read_text(encoding="utf-8").splitlines()) == 2
+
+
+def test_the_same_seed_gives_the_same_value_here_and_in_python(extract: Any, tiny_model: Path) -> None:
+    arguments = (
+        "one.txt",
+        "--fields",
+        "code: int, size: 'small' | 'large', n: 0".replace(", n: 0", ""),
+        "--temperature",
+        "1",
+    )
+    first = extract(*arguments, "--seed", "7", "--max-tokens", "200")
+    again = extract(*arguments, "--seed", "7", "--max-tokens", "200")
+    assert first.exit_code == 0, first.output
+    assert first.stdout == again.stdout
+    model = constrained.load(tiny_model, device="cpu")
+    text = Path("one.txt").read_text(encoding="utf-8")
+    schema = constrained.fields_schema("code: int, size: 'small' | 'large'")
+    assert [model.extract(text, schema, temperature=1.0, seed=7, max_tokens=200).value] == values(first)
+
+
+USAGE: list[tuple[list[str], list[str]]] = [
+    ([], ["expected exactly one of --schema, --fields; got none"]),
+    (["--schema", "schema.json", "--fields", "a"], ["got --schema and --fields"]),
+    (["--schema", "gone.json"], ["'--schema'", "there is no file 'gone.json'", "module:Model"]),
+    (["--schema", "@gone.json"], ["there is no file 'gone.json'"]),
+    (["--schema", '{"type": }'], ["'--schema'", "the JSON given is not valid JSON", "line 1, column 10", "^"]),
+    (["--schema", "one.txt"], ["'--schema'", "the file 'one.txt' is not valid JSON", "^"]),
+    (["--schema", "."], ["'.' cannot be read: Is a directory"]),
+    (["--schema", "binary.json"], ["'binary.json' is not a text file with a JSON Schema"]),
+    (["--schema", "list.json"], ["expected an object, got list"]),
+    (["--schema", "no_such_module:Model"], ["importing 'no_such_module' failed", "ModuleNotFoundError"]),
+    (["--schema", "broken_module:Model"], ["ZeroDivisionError", "broken_module.py:1"]),
+    (["--schema", "user_module:Gone"], ["'user_module' has no 'Gone'"]),
+    (["--schema", "user_module:number"], ["'--schema'", "not an output type"]),
+    (["--schema", '{"type": "strin"}'], ["'--schema'", "type", "strin"]),
+    (
+        ["--schema", '{"properties": {"a": {"not": {}}, "b": {"items": {"contains": {}}}}}'],
+        ["'--schema'", "/properties/a: not", "/properties/b/items: contains"],
+    ),
+    (["--fields", "a: foo"], ["'--fields'", "expected a type", "position 3", "^"]),
+    (["--fields", "a", "--model", "no-such-model"], ["no-such-model", "no such folder or file"]),
+    (["--fields", "a", "--device", "tpu"], ["'--device'", "tpu"]),
+    (["--fields", "a", "--temperature", "-1"], ["'--temperature'"]),
+    (["--fields", "a", "--top-p", "0"], ["'--top-p'"]),
+    (["--fields", "a", "--max-tokens", "0"], ["'--max-tokens'"]),
+    (["--fields", "a", "--whitespace", "tabs"], ["'--whitespace'", "'tabs' is none of indent=2"]),
+    (["--fields", "a", "--out", "no/folder/out"], ["'--out'", "there is no folder 'no/folder'"]),
+    (["--fields", "a", "--out", "one.txt"], ["'--out'", "'one.txt' is one of the documents"]),
+    (["--fields", "a", "-", "-"], ["can be read only once"]),
+    (["--fields", "a", "--colour"], ["No such option"]),
+]
+
+
+@pytest.mark.parametrize(("arguments", "messages"), USAGE, ids=[" ".join(case[0])[:40] for case in USAGE])
+def test_usage_errors_exit_2_and_name_the_argument(folder: Path, arguments: list[str], messages: list[str]) -> None:
+    (folder / "binary.json").write_bytes(b"\xff\xfe\x00\x01\x80")
+    (folder / "list.json").write_text("[1]", encoding="utf-8")
+    (folder / "broken_module.py").write_text("x = 1 / 0\n", encoding="utf-8")
+    (folder / "user_module.py").write_text(MODULE, encoding="utf-8")
+    result = CliRunner().invoke(cli, ["extract", "one.txt", *arguments])
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    assert "Traceback" not in result.stderr
+    for message in messages:
+        assert message in result.stderr

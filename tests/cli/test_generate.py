@@ -1,0 +1,85 @@
+"""``constrained generate`` on the tiny model, in this process."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from constrained_cli.main import cli
+
+import constrained
+
+
+@pytest.fixture
+def generate(tiny_model: Path) -> Any:
+    def call(*arguments: str, input: str = "") -> Result:
+        return CliRunner().invoke(cli, ["generate", *arguments, "--model", str(tiny_model)], input=input)
+
+    return call
+
+
+def test_a_choice_and_a_pattern_are_written_as_plain_text(generate: Any) -> None:
+    assert generate("Which?", "--choice", "yes", "--choice", "no").stdout in ("yes\n", "no\n")
+    result = generate("Code?", "--regex", "[A-Z]{3}-[0-9]{2}", "--temperature", "1", "--seed", "3")
+    assert result.exit_code == 0, result.output
+    assert re.fullmatch(r"[A-Z]{3}-[0-9]{2}\n", result.stdout)
+
+
+def test_json_comes_on_one_line(generate: Any) -> None:
+    result = generate("Paid?", "--fields", "paid: bool, n: bool?")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.count("\n") == 1
+    assert list(json.loads(result.stdout)) == ["paid", "n"]
+
+
+def test_free_text_is_that_of_python_and_a_cut_is_told_on_stderr(generate: Any, tiny_model: Path) -> None:
+    result = generate("Tea?", "--max-tokens", "12", "--temperature", "1", "--seed", "5")
+    assert result.exit_code == 0, result.output
+    whole = constrained.load(tiny_model, device="cpu").generate("Tea?", max_tokens=12, temperature=1.0, seed=5)
+    assert result.stdout == whole.text + "\n"
+    assert whole.stop_reason == "length"
+    assert "cut off" in result.stderr
+
+
+def test_the_prompt_may_come_from_standard_input_and_be_raw(generate: Any) -> None:
+    arguments = ("--max-tokens", "8", "--temperature", "1")
+    piped = generate("-", *arguments, input="Tea?")
+    given = generate("Tea?", *arguments)
+    raw = generate("Tea?", "--raw", *arguments)
+    assert piped.stdout == given.stdout != raw.stdout
+
+
+def test_a_constrained_output_that_is_cut_off_fails_with_what_there_is(generate: Any) -> None:
+    result = generate("Say", "--regex", "[a-z]{50}", "--max-tokens", "5")
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert "cut off after 5 tokens" in result.stderr
+    assert "So far: " in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["Hi", "--regex", "a", "--choice", "b"], "got --regex and --choice"),
+        (["Hi", "--regex", "("], "'--regex'"),
+        (["Hi", "--choice", "a", "--choice", "a"], "'--choice': expected different texts"),
+        (["Hi", "--schema", '{"not": {}}'], "'--schema'"),
+        ([" "], "the prompt is empty"),
+        ([], "Missing argument 'PROMPT'"),
+    ],
+)
+def test_usage_errors_exit_2(arguments: list[str], message: str) -> None:
+    result = CliRunner().invoke(cli, ["generate", *arguments])
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    assert message in result.stderr
+
+
+def test_a_prompt_that_does_not_fit_is_told_without_a_traceback(generate: Any) -> None:
+    result = generate("word " * 2000)
+    assert result.exit_code == 2
+    assert "the model's context holds 512" in result.stderr

@@ -1,0 +1,139 @@
+"""The command as a process: start-up, pipes, signals, terminals."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from .conftest import Run, command
+
+PATIENCE = 240  # seconds: the first run of all compiles kernels, on a machine that may be busy
+FIELDS = "paid: bool, size: 'small' | 'large'"
+MANY = "".join(f'{{"text": "order {number}"}}\n' for number in range(500))
+
+
+@pytest.fixture
+def extract_many(tiny_model: Path, tmp_path: Path) -> list[str]:
+    """The command line that extracts from 500 documents."""
+    (tmp_path / "many.jsonl").write_text(MANY, encoding="utf-8")
+    return command(["extract", str(tmp_path / "many.jsonl"), "--fields", FIELDS, "--model", str(tiny_model)])
+
+
+def test_help_and_usage_errors_import_nothing_heavy() -> None:
+    code = """
+import sys
+from click.testing import CliRunner
+from constrained_cli.main import cli
+for arguments in (["--help"], ["extract", "--help"], ["generate", "--help"], ["extract", "x"], ["--version"]):
+    CliRunner().invoke(cli, arguments)
+heavy = {"torch", "numba", "numpy", "transformers", "pydantic", "rich"} & set(sys.modules)
+sys.exit(f"imported: {heavy}" if heavy else 0)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_version_and_help(run: Run) -> None:
+    assert run("--version").stdout.startswith("constrained, version 0.")
+    assert "extract" in run("--help").stdout
+
+
+def test_a_closed_pipe_ends_it_quietly(extract_many: list[str]) -> None:
+    process = subprocess.Popen(extract_many, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    first = process.stdout.readline()
+    process.stdout.close()
+    assert list(json.loads(first)) == ["paid", "size"]
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert process.wait(timeout=PATIENCE) == 141
+
+
+def test_an_interrupt_keeps_what_was_finished(extract_many: list[str]) -> None:
+    process = subprocess.Popen(extract_many, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None
+    first = process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    rest, messages = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130
+    lines = (first + rest).decode().splitlines()
+    assert all(json.loads(line) for line in lines)
+    assert messages.decode() == f"interrupted; {len(lines)} documents were finished and are written\n"
+
+
+def test_an_interrupt_while_waiting_for_input_is_quiet_too(tiny_model: Path) -> None:
+    process = subprocess.Popen(
+        command(["extract", "--fields", FIELDS, "--model", str(tiny_model)]),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    time.sleep(4)  # nothing tells when it waits; before that, the interrupt falls into an import, and is as quiet
+    process.send_signal(signal.SIGINT)
+    out, messages = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130
+    assert out == b""
+    assert b"interrupted" in messages
+    assert b"Traceback" not in messages
+
+
+def test_a_killed_process_leaves_the_finished_lines_in_its_file(extract_many: list[str], tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    process = subprocess.Popen([*extract_many, "--out", str(out)])
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline and not (out.exists() and out.read_bytes().count(b"\n") >= 3):
+        time.sleep(0.02)
+    process.kill()
+    process.wait(timeout=PATIENCE)
+    lines = out.read_text(encoding="utf-8").splitlines()
+    assert len(lines) >= 3
+    assert all(json.loads(line) for line in lines)
+
+
+def test_a_bar_is_drawn_on_a_terminal_and_stdout_holds_lines_only(tiny_model: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("An order.", encoding="utf-8")
+    leader, follower = pty.openpty()
+    arguments = [
+        "extract",
+        str(tmp_path / "a.txt"),
+        str(tmp_path / "gone.txt"),
+        "--fields",
+        FIELDS,
+        "--model",
+        str(tiny_model),
+    ]
+    process = subprocess.Popen(command(arguments), stdout=subprocess.PIPE, stderr=follower)
+    os.close(follower)
+    with ThreadPoolExecutor(1) as reader:  # nothing may wait for the terminal to be read
+        screen_read = reader.submit(_read_all, leader)
+        out, _ = process.communicate(timeout=PATIENCE)
+        screen = screen_read.result(timeout=PATIENCE)
+    assert process.returncode == 1
+    (line,) = out.splitlines()
+    assert list(json.loads(line)) == ["paid", "size"]
+    assert "gone.txt: No such file or directory" in screen
+    assert "/2" in screen
+
+
+def _read_all(descriptor: int) -> str:
+    data = b""
+    while True:
+        try:
+            piece = os.read(descriptor, 4096)
+        except OSError:  # the other end is closed
+            break
+        if not piece:
+            break
+        data += piece
+    os.close(descriptor)
+    return data.decode()
