@@ -28,8 +28,7 @@ def checked_output_type(candidate: Any, *, option: str, whitespace: str | None) 
 
     Raises a usage error that names the option and holds every fault found.
     """
-    from constrained.api import DEFAULT_WHITESPACE
-    from constrained.output_types import output_type_from
+    from constrained.output_types import DEFAULT_WHITESPACE, output_type_from
 
     try:
         output_type = output_type_from(candidate)

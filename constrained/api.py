@@ -11,7 +11,7 @@ from .errors import ContextTooLong, ValidationFailed
 from .grammar_cache import GrammarCache
 from .loop import Engine, Request, generate, generate_tokens
 from .model import LoadedModel, load_model
-from .output_types import InvalidText, OutputType, output_type_from
+from .output_types import DEFAULT_WHITESPACE, InvalidText, OutputType, output_type_from
 from .prompts import DEFAULT_TEMPLATE, PromptTemplate
 from .result import ForcedMode, GenerationResult
 from .sampling_config import SamplingConfig
@@ -28,7 +28,6 @@ Prompt = str | Sequence[Mapping[str, Any]]
 """A text (one turn of the user), or turns with ``role`` and ``content``."""
 
 DEFAULT_MAX_TOKENS = 1024
-DEFAULT_WHITESPACE = "indent=2"
 _MAX_CACHED_GRAMMARS = 64
 
 

@@ -12,6 +12,7 @@ from .python_types import PythonType
 from .text import ChoiceType, RegexType, choice, regex
 
 __all__ = [
+    "DEFAULT_WHITESPACE",
     "ChoiceType",
     "InvalidText",
     "JsonSchemaType",
@@ -22,6 +23,10 @@ __all__ = [
     "output_type_from",
     "regex",
 ]
+
+
+DEFAULT_WHITESPACE = "indent=2"
+"""How JSON is written unless told otherwise: all of it forced, and closest to what a model would write by itself."""
 
 
 def output_type_from(candidate: Any) -> OutputType[Any]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
 
 import typing_extensions
 from pydantic import TypeAdapter, ValidationError
-from pydantic.errors import PydanticUserError
+from pydantic.errors import PydanticInvalidForJsonSchema, PydanticUserError
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
@@ -43,6 +43,8 @@ class ClosedJsonSchema(GenerateJsonSchema):
     - Objects with declared fields are closed unless they allow extras: validation would drop what is not declared.
     - A ``Decimal`` is written as a number (read back digit by digit, see :meth:`PythonType.parse`).
     - A set need not be written without doubles: they fall together in the value.
+    - A URL has no greatest length: validation knows it, and a length and a format together are not enforced.
+    - A date and time is written with its offset from UTC, so one that must have none is refused.
     """
 
     ignored_warning_kinds = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012  (as in the base class)
@@ -61,6 +63,16 @@ class ClosedJsonSchema(GenerateJsonSchema):
             if branch.get("type") == "number":
                 return dict(branch)
         raise AssertionError("Pydantic's schema of a Decimal has no number branch")
+
+    def url_schema(self, schema: core_schema.UrlSchema) -> JsonSchemaValue:
+        written = super().url_schema(schema)
+        written.pop("maxLength", None)
+        return written
+
+    def datetime_schema(self, schema: core_schema.DatetimeSchema) -> JsonSchemaValue:
+        if schema.get("tz_constraint") == "naive":
+            raise PydanticInvalidForJsonSchema("a date and time without an offset from UTC is not supported yet")
+        return super().datetime_schema(schema)
 
     def set_schema(self, schema: core_schema.SetSchema) -> JsonSchemaValue:
         return _with_doubles(super().set_schema(schema))

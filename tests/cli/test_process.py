@@ -42,6 +42,18 @@ sys.exit(f"imported: {heavy}" if heavy else 0)
     assert done.returncode == 0, done.stderr
 
 
+def test_a_schema_is_refused_before_torch_is_imported() -> None:
+    code = """
+import sys
+from click.testing import CliRunner
+from constrained_cli.main import cli
+result = CliRunner().invoke(cli, ["extract", "x", "--schema", '{"not": {}}'])
+sys.exit(result.output if result.exit_code != 2 or "torch" in sys.modules else 0)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 def test_version_and_help(run: Run) -> None:
     assert run("--version").stdout.startswith("constrained, version 0.")
     assert "extract" in run("--help").stdout

@@ -15,7 +15,7 @@ import pytest
 import typing_extensions
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel, ConfigDict, Field, RootModel, TypeAdapter, field_validator
+from pydantic import BaseModel, ConfigDict, Field, HttpUrl, NaiveDatetime, RootModel, TypeAdapter, field_validator
 
 from constrained.errors import ConstrainedError, UnsupportedOutputType
 from constrained.output_types import InvalidText, choice, output_type_from, regex
@@ -175,6 +175,11 @@ def test_a_decimal_is_asked_for_as_a_number_with_its_bounds() -> None:
     assert schema_of(Annotated[Decimal, Field(gt=0)]) == {"type": "number", "exclusiveMinimum": 0.0}
 
 
+def test_a_url_is_asked_for_without_a_greatest_length() -> None:
+    assert schema_of(HttpUrl) == {"type": "string", "format": "uri", "minLength": 1}
+    assert len(output_type_from(HttpUrl).lower(whitespace="compact").nodes) > 2
+
+
 def test_required_keys_are_seen_where_annotations_are_text() -> None:
     assert schema_of(Standard)["required"] == ["name"]
     assert schema_of(Outer)["required"] == ["inner"]
@@ -211,6 +216,7 @@ REFUSED: list[tuple[Any, str]] = [
     ([int], "not an output type"),
     (print, "not an output type"),
     (lambda: 1, "not an output type"),
+    (NaiveDatetime, "without an offset from UTC is not supported yet"),
     (Plain, "Plain is not an output type"),
     (list[Plain], "not an output type"),
     ("hello", "read as the text of a JSON Schema"),
