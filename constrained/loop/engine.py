@@ -60,7 +60,7 @@ class TokenMatcher(Protocol):
     def fork(self) -> Self: ...
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Engine:
     """A model with its tokenizer and vocabulary: all that requests share. Frozen; one serves any number of requests.
 

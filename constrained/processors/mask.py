@@ -13,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from constrained.processors import device
 from constrained.processors.context import Stage, StepContext
 from grammars.jit import kernel
 
@@ -84,7 +85,7 @@ def apply_token_bitmask(logits: Tensor, token_bitmask: NDArray[np.int32]) -> Ten
     tensor([[1., -inf, 3.]])
     """
     _check_width(token_bitmask, *logits.shape)
-    if logits.device.type != "cpu":
+    if not device.has_kernels(logits):
         return apply_token_bitmask_tensor(logits, token_bitmask)
     out = torch.empty_like(logits, memory_format=torch.contiguous_format)
     source, target = logits.detach().contiguous().numpy(), out.numpy()

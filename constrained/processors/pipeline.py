@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from constrained.errors import LogitsError, NoTokenAllowed
+from constrained.processors import device
 from constrained.processors.context import LogitsProcessor, Stage, StepContext, stage_of
 from constrained.processors.draw import draw, draw_tensor
 from constrained.processors.mask import GrammarMask
@@ -76,7 +77,7 @@ class Pipeline:
         """
         faults: dict[str, Tensor] = {}
         context, logits = self._process(context, logits, faults)
-        if logits.device.type == "cpu":
+        if device.has_kernels(logits):
             drawn = draw(context, logits)
         else:  # one transfer for all that the step tells the CPU
             told = torch.stack([draw_tensor(context, logits), *(rows.long() for rows in faults.values())])
@@ -154,7 +155,7 @@ def _is_faulty(logits: NDArray[np.float32]) -> bool:
 
 def _note_faults(source: str, logits: Tensor, context: StepContext, faults: dict[str, Tensor]) -> None:
     """Find rows with NaN or +inf. On the CPU they are refused at once; elsewhere without waiting for the device."""
-    if logits.device.type == "cpu":
+    if device.has_kernels(logits):
         rows = [int(_is_faulty(row)) for row in logits.detach().contiguous().numpy()]
         _require_none(source, rows, context)
     else:

@@ -15,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from constrained.processors import device
 from constrained.processors.context import Stage, StepContext
 from constrained.sampling_config import SamplingConfig
 from grammars.jit import kernel
@@ -43,7 +44,7 @@ class Temperature:
         factors = [_inverse(config) for config in context.sampling]
         if all(factor == 1.0 for factor in factors):
             return logits
-        if logits.device.type != "cpu":
+        if not device.has_kernels(logits):
             return scale_tensor(logits, factors)
         for row, factor in enumerate(factors):
             if factor != 1.0:
@@ -89,7 +90,7 @@ class TopK:
         """Logits (B, N) in, logits (B, N) with -inf beyond the best out."""
         for row, config in enumerate(context.sampling):
             if config.top_k is not None and config.top_k < logits.shape[1] and not config.is_greedy:
-                if logits.device.type == "cpu":
+                if device.has_kernels(logits):
                     _top_k_row(logits.numpy()[row], config.top_k)
                 else:
                     logits[row] = top_k_tensor(logits[row], config.top_k)
@@ -105,7 +106,7 @@ class TopP:
         """Logits (B, N) in, logits (B, N) with -inf beyond the set out."""
         for row, config in enumerate(context.sampling):
             if config.top_p < 1.0 and not config.is_greedy:
-                if logits.device.type == "cpu":
+                if device.has_kernels(logits):
                     _top_p_row(logits.numpy()[row], config.top_p)
                 else:
                     logits[row] = top_p_tensor(logits[row], config.top_p)

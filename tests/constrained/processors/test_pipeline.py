@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -22,6 +22,7 @@ from constrained.processors import (
     Temperature,
     TopK,
     TopP,
+    device,
     standard_pipeline,
 )
 from constrained.processors import mask as mask_module
@@ -117,6 +118,52 @@ def test_gathered_columns_draw_what_masked_logits_draw(data: st.DataObject, size
         drawn.append(standard_pipeline().sample(context, torch.from_numpy(values)))
     mask_module.NARROW = before
     assert drawn[0] == drawn[1]
+
+
+def both_forms(
+    monkeypatch: pytest.MonkeyPatch, context: StepContext, logits: torch.Tensor, processors: list[object]
+) -> tuple[object, object]:
+    """What the kernels draw, and what the tensor operations draw: the ids, or the text of the error."""
+    results: list[object] = []
+    for kernels in (True, False):
+        with monkeypatch.context() as patch:
+            patch.setattr(device, "has_kernels", lambda _, kernels=kernels: kernels)
+            try:
+                results.append(standard_pipeline(processors).sample(context, logits))  # type: ignore[arg-type]
+            except LogitsError as error:
+                results.append(str(error))
+    return results[0], results[1]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data(), size=st.integers(1, 120), rows=st.lists(configs, min_size=1, max_size=3))
+def test_tensor_operations_draw_what_the_kernels_draw(
+    monkeypatch: pytest.MonkeyPatch, data: st.DataObject, size: int, rows: list[SamplingConfig]
+) -> None:
+    elements = st.floats(-50, 50, width=32) | st.sampled_from([0.0, 1.0])
+    if data.draw(st.integers(0, 9)) == 0:
+        elements |= st.sampled_from([math.inf, -math.inf, math.nan])
+    values = data.draw(hnp.arrays(np.float32, (len(rows), size), elements=elements))
+    allowed = data.draw(hnp.arrays(np.bool_, (len(rows), size)).filter(lambda bits: bool(bits.any(axis=1).all())))
+    context = reference.context(*rows, vocab_size=size, allowed=allowed, streams=range(len(rows)))
+    monkeypatch.setattr(mask_module, "NARROW", data.draw(st.sampled_from([0, 30, 4096])))
+    processors: list[object] = data.draw(st.sampled_from([[], [Revive()], [Revive(Stage.WATERMARK), Add(1.0)]]))
+    kernels, tensors = both_forms(monkeypatch, context, torch.from_numpy(values), processors)
+    assert kernels == tensors
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
+def test_cuda_draws_what_the_cpu_draws() -> None:
+    logits = torch.randn(4, 5000, generator=torch.Generator().manual_seed(0)) * 3
+    rows = (
+        SamplingConfig(),
+        SAMPLED,
+        SamplingConfig(temperature=0.7, top_p=0.9),
+        SamplingConfig(temperature=1.3, top_k=40, min_p=0.01),
+    )
+    for position in range(50):
+        context = reference.context(*rows, vocab_size=5000, positions=[position] * 4, streams=[0, 1, 2, 3])
+        assert standard_pipeline().sample(context, logits) == standard_pipeline().sample(context, logits.cuda())
 
 
 @given(values=hnp.arrays(np.float32, (1, 30), elements=st.sampled_from([0.0, 1.0, 2.0])), seed=st.integers(0, 99))
