@@ -21,11 +21,10 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("clock", ["wall", "cpu"])
-def test_runs_and_reports(folder: Path, capsys: pytest.CaptureFixture[str], clock: str) -> None:
+def test_runs_and_reports(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     threads = torch.get_num_threads()
     try:
-        decode.main(["--model", str(folder), "--tokens", "48", "--rounds", "2", "--prefill", "30", "--clock", clock])
+        decode.main(["--model", str(folder), "--tokens", "48", "--rounds", "1", "--prefill", "30", "--clock", "cpu"])
     finally:
         torch.set_num_threads(threads)
     *table, last = capsys.readouterr().out.splitlines()

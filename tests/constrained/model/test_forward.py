@@ -123,17 +123,16 @@ def test_real_model(loaded_real_model: LoadedModel, real_model_files: Any) -> No
     reference = LlamaForCausalLM.from_pretrained(real_model_files, dtype=torch.float32).eval()
     tokenizer, model = loaded_real_model.tokenizer, loaded_real_model.model
     text = "Dear Ms. Okafor, invoice 2024-113 of 3 May is due: 1,240.50 EUR for 7 chairs. Grüße, 東京支店.\n\n{"
-    prompts = [
-        tokenizer.tokenize(text),
-        tokenizer.chat_prompt([{"role": "user", "content": "Name three rivers of France."}]),
-        random_ids(PREFILL_CHUNK + 90, vocab_size=model.vocab_size).tolist(),
-    ]
-    for prompt in prompts:
+    chat = tokenizer.chat_prompt([{"role": "user", "content": "Name three rivers of France."}])
+    for prompt in (tokenizer.tokenize(text), chat):
         token_ids = torch.tensor([prompt])
         expected = transformers_logits(reference, token_ids)
         assert_same_logits(our_logits(model, token_ids), expected)
         cache = model.new_cache(1, len(prompt))
-        split = len(prompt) - 8
+        split = len(prompt) - 6
         model.forward(token_ids[:, :split], cache)
         for place in range(split, len(prompt)):
             assert_same_logits(model.forward(token_ids[:, place : place + 1], cache), expected[:, place])
+    in_two_chunks = random_ids(1, PREFILL_CHUNK + 20, vocab_size=model.vocab_size)
+    last = model.forward(in_two_chunks, model.new_cache(1, in_two_chunks.shape[1]))
+    assert_same_logits(last, transformers_logits(reference, in_two_chunks)[:, -1])
