@@ -12,12 +12,14 @@ from .errors import (
     VocabularyError,
 )
 from .limits import DEFAULT_LIMITS, Limits
+from .masks.batch import BatchFiller
 from .matcher import Matcher
 from .vocabulary import Vocabulary
 from .vocabulary.bitmask import allocate_token_bitmask, allowed_token_ids
 
 __all__ = [
     "DEFAULT_LIMITS",
+    "BatchFiller",
     "CompiledGrammar",
     "GrammarError",
     "LimitExceeded",

@@ -9,6 +9,7 @@ from .automaton.machine import Machine
 from .automaton.memory import Memory, wrap
 from .automaton.network import build_network
 from .ir import IR, Builder
+from .masks.walk import forget_masks
 from .limits import DEFAULT_LIMITS, Limits
 from .matcher import Matcher
 from .vocabulary import Vocabulary
@@ -32,6 +33,10 @@ class CompiledGrammar:
     def matcher(self) -> Matcher:
         """A matcher at the beginning of a text."""
         return Matcher(self)
+
+    def forget_bitmasks(self) -> None:
+        """Drop the cached token bitmasks (to give memory back, or to measure); they are computed again when needed."""
+        forget_masks(self.machine.memory)
 
 
 def compile_ir(ir: IR, vocabulary: Vocabulary, *, limits: Limits = DEFAULT_LIMITS) -> CompiledGrammar:

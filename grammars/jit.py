@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-__all__ = ["CHECKED", "copy_words", "kernel"]
+__all__ = ["CHECKED", "copy_words", "kernel", "threaded_kernel"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -25,6 +25,8 @@ if CHECKED:
     def kernel(function: Function) -> Function:
         """Leave the function as plain Python: the checked mode."""
         return function
+
+    threaded_kernel = kernel
 
     def copy_words(target: Any, at: int, source: Any, first: int, count: int) -> None:
         """``target[at : at + count] = source[first : first + count]``, word by word and checked."""
@@ -53,7 +55,14 @@ else:
 
     def kernel(function: Function) -> Function:
         """Compile the function to machine code on first use, kept on disk; it sees arrays and integers only."""
-        dispatcher = numba.njit(cache=True, boundscheck=False, error_model="numpy")(function)
+        return _compiled(function, releases_lock=False)
+
+    def threaded_kernel(function: Function) -> Function:
+        """A kernel that releases the interpreter lock: it must write only to memory that is its caller's own."""
+        return _compiled(function, releases_lock=True)
+
+    def _compiled(function: Function, *, releases_lock: bool) -> Function:
+        dispatcher = numba.njit(cache=True, boundscheck=False, error_model="numpy", nogil=releases_lock)(function)
         cache_file = getattr(dispatcher._cache, "_cache_file", None)
         if cache_file is None:
             raise RuntimeError(f"numba {numba.__version__}: expected a cache file, found none; use a tested version")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .automaton.memory import ACCEPTING, CONFIGURATION_WORDS, CONFIGURATIONS, FLAGS, Memory, wrap
+from .automaton.memory import ACCEPTING, CONFIGURATION_WORDS, CONFIGURATIONS, DEAD, FLAGS, MASK_ROW, Memory, wrap
 from .automaton.transitions import forced_bytes, run_bytes
 from .errors import TokenRefused
 from .masks.walk import consume_token, fill_bitmask
@@ -35,17 +35,19 @@ class Matcher:
     (True, [1, 3])
     """
 
-    __slots__ = ("__weakref__", "_history", "_machine", "_memory", "_tables", "_terminated", "_tokens", "grammar")
+    __slots__ = ("__weakref__", "_history", "_lock", "_machine", "_memory", "_tables", "_terminated", "_tokens", "grammar")
 
     def __init__(self, grammar: CompiledGrammar) -> None:
         self.grammar = grammar
         self._machine = grammar.machine
         self._memory: Memory = self._machine.memory
         self._tables: Memory = grammar.tables
-        self._tokens: list[int] = []
-        self._history: list[int] = [self._machine.start]
+        self._lock = self._machine.lock
+        self._tokens: list[int | bytes] = []  # bytes: text consumed without tokens
         self._terminated = False
-        self._machine.tenants.add(self)
+        with self._lock:
+            self._history: list[int] = [self._machine.start]
+            self._machine.tenants.add(self)
 
     # -- what may come next -------------------------------------------------------------------------------------
 
@@ -56,14 +58,38 @@ class Matcher:
         tensor's ``.numpy()`` shares its memory. End tokens are set exactly where the text so far is complete; once
         one was consumed, only they are. Raises ValueError for another shape or dtype.
         """
-        self._check_bitmask(bitmask, row)
+        self.check_bitmask(bitmask, row)
         if self._terminated:
             self._fill_terminated(bitmask, row)
             return
-        status = fill_bitmask(self._memory, self._tables, self._history[-1], bitmask, row)
-        while status < 0:
-            self._machine.make_room(status)
+        with self._lock:
             status = fill_bitmask(self._memory, self._tables, self._history[-1], bitmask, row)
+            while status < 0:
+                self._machine.make_room(status)
+                status = fill_bitmask(self._memory, self._tables, self._history[-1], bitmask, row)
+
+    def check_bitmask(self, bitmask: TokenBitmask, row: int) -> None:
+        """Raise ValueError unless ``bitmask[row]`` can take this matcher's bitmask."""
+        words = self.grammar.num_words
+        if bitmask.dtype != np.int32 or bitmask.ndim != 2 or bitmask.shape[1] != words or not bitmask.flags.c_contiguous:
+            raise ValueError(
+                f"bitmask: expected a C-contiguous int32 array (B, {words}), got {bitmask.dtype} {bitmask.shape}; "
+                "make it by allocate_token_bitmask(batch_size, vocabulary.size)"
+            )
+        if not 0 <= row < bitmask.shape[0]:
+            raise ValueError(f"row: expected 0 to {bitmask.shape[0] - 1}, got {row}")
+
+    @property
+    def configuration(self) -> int:
+        """Where the matcher stands: an id of its grammar's machine, valid until the machine makes room."""
+        return self._history[-1]
+
+    @property
+    def knows_bitmask(self) -> bool:
+        """Whether the next bitmask needs no walk of the vocabulary."""
+        with self._lock:
+            record = self._memory[CONFIGURATIONS] + CONFIGURATION_WORDS * self._history[-1]
+            return self._terminated or bool(self._memory[record + MASK_ROW] >= 0)
 
     def allowed_token_ids(self) -> list[int]:
         """The ids that may come next, ascending: the bitmask as a list, for tests and for people."""
@@ -74,8 +100,9 @@ class Matcher:
     @property
     def is_accepting(self) -> bool:
         """Whether the text so far is complete (more may still be allowed)."""
-        record = self._memory[CONFIGURATIONS] + CONFIGURATION_WORDS * self._history[-1]
-        return bool(self._memory[record + FLAGS] & ACCEPTING)
+        with self._lock:
+            record = self._memory[CONFIGURATIONS] + CONFIGURATION_WORDS * self._history[-1]
+            return bool(self._memory[record + FLAGS] & ACCEPTING)
 
     @property
     def is_terminated(self) -> bool:
@@ -87,10 +114,11 @@ class Matcher:
         if self._terminated:
             return b""
         output = np.empty(MOST_FORCED_BYTES, np.int32)
-        count = forced_bytes(self._memory, self._history[-1], wrap(output))
-        while count < 0:
-            self._machine.make_room(count)
+        with self._lock:
             count = forced_bytes(self._memory, self._history[-1], wrap(output))
+            while count < 0:
+                self._machine.make_room(count)
+                count = forced_bytes(self._memory, self._history[-1], wrap(output))
         return output[:count].astype(np.uint8).tobytes()
 
     def forced_tokens(self) -> list[int]:
@@ -129,13 +157,14 @@ class Matcher:
         if self._terminated:
             return not data
         words = wrap(np.frombuffer(data, np.uint8).astype(np.int32))
-        target = run_bytes(self._memory, self._history[-1], words, 0, len(data))
-        while target < -1:
-            self._machine.make_room(target)
+        with self._lock:
             target = run_bytes(self._memory, self._history[-1], words, 0, len(data))
-        if target < 0:
-            return False
-        self._append(data, target)
+            while target < DEAD:
+                self._machine.make_room(target)
+                target = run_bytes(self._memory, self._history[-1], words, 0, len(data))
+            if target < 0:
+                return False
+            self._append(data, target)
         return True
 
     def rollback(self, num_tokens: int) -> None:
@@ -144,25 +173,28 @@ class Matcher:
             raise ValueError(f"rollback: expected 0 to {len(self._tokens)} tokens, got {num_tokens}")
         if num_tokens == 0:
             return
-        self._terminated = False
-        del self._tokens[-num_tokens:]
-        del self._history[-num_tokens:]
-        if self._history[-1] == FORGOTTEN:
-            self._replay()
+        with self._lock:
+            self._terminated = False
+            del self._tokens[-num_tokens:]
+            del self._history[-num_tokens:]
+            if self._history[-1] == FORGOTTEN:
+                self._replay()
 
     def fork(self) -> Matcher:
         """An independent matcher that stands where this one does."""
         other = Matcher(self.grammar)
-        other._tokens = self._tokens.copy()
-        other._history = self._history.copy()
-        other._terminated = self._terminated
+        with self._lock:
+            other._tokens = self._tokens.copy()
+            other._history = self._history.copy()
+            other._terminated = self._terminated
         return other
 
     def reset(self) -> None:
         """Go back to the beginning."""
-        self._tokens = []
-        self._history = [self._machine.start]
-        self._terminated = False
+        with self._lock:
+            self._tokens = []
+            self._history = [self._machine.start]
+            self._terminated = False
 
     @property
     def num_tokens(self) -> int:
@@ -174,19 +206,20 @@ class Matcher:
     def _advance(self, token_id: int) -> bool:
         if self._terminated:
             return False
-        target = consume_token(self._memory, self._tables, self._history[-1], token_id)
-        while target < -1:
-            self._machine.make_room(target)
+        with self._lock:
             target = consume_token(self._memory, self._tables, self._history[-1], token_id)
-        if target < 0:
-            if token_id not in self.grammar.vocabulary.eos_token_ids or not self.is_accepting:
-                return False
-            target = self._history[-1]
-            self._terminated = True
-        self._append(token_id, target)
+            while target < DEAD:
+                self._machine.make_room(target)
+                target = consume_token(self._memory, self._tables, self._history[-1], token_id)
+            if target < 0:
+                if token_id not in self.grammar.vocabulary.eos_token_ids or not self.is_accepting:
+                    return False
+                target = self._history[-1]
+                self._terminated = True
+            self._append(token_id, target)
         return True
 
-    def _append(self, token: Any, configuration: int) -> None:
+    def _append(self, token: int | bytes, configuration: int) -> None:
         self._tokens.append(token)
         self._history.append(configuration)
 
@@ -202,16 +235,6 @@ class Matcher:
         if not token:
             return "it has no text of its own (a special or unused token)"
         return f"the grammar does not allow {token!r} here"
-
-    def _check_bitmask(self, bitmask: TokenBitmask, row: int) -> None:
-        words = self.grammar.num_words
-        if bitmask.dtype != np.int32 or bitmask.ndim != 2 or bitmask.shape[1] != words or not bitmask.flags.c_contiguous:
-            raise ValueError(
-                f"bitmask: expected a C-contiguous int32 array (B, {words}), got {bitmask.dtype} {bitmask.shape}; "
-                "make it by allocate_token_bitmask(batch_size, vocabulary.size)"
-            )
-        if not 0 <= row < bitmask.shape[0]:
-            raise ValueError(f"row: expected 0 to {bitmask.shape[0] - 1}, got {row}")
 
     def _fill_terminated(self, bitmask: TokenBitmask, row: int) -> None:
         bitmask[row] = 0

@@ -1,11 +1,13 @@
 """The machine of one compiled grammar: its memory, and the one place that makes room in it.
 
-Who may write: kernels called from the thread that holds the interpreter lock; they never release it, so the tables
-can be shared by any number of matchers without a lock of their own.
+Who may write: whoever holds the machine's ``lock``. Matchers take it around every kernel call and what they do with
+the ids that come back, since making room renumbers them; so any number of threads can share a compiled grammar. The
+one kernel that releases the interpreter lock (:mod:`grammars.masks.batch`) runs on machines that only its thread uses.
 """
 
 from __future__ import annotations
 
+from threading import RLock
 from typing import Protocol
 from weakref import WeakSet
 
@@ -61,12 +63,18 @@ class Machine:
     """A network at work: lazily built configurations, transitions and bitmasks in one memory."""
 
     def __init__(self, network: Network, num_words: int, limits: Limits) -> None:
+        self.network = network
+        self.lock = RLock()
         self.limits = limits
         self.tenants: WeakSet[Tenant] = WeakSet()
         self.memory: Memory = self._load(network, num_words)
         first = start(self.memory)
         if first < 0:
             raise LimitExceeded("max_items", limits.max_items, "the first step of the grammar")
+
+    def forget_everything(self) -> None:
+        """Start afresh; for a machine without tenants."""
+        start(self.memory)
 
     @property
     def start(self) -> int:
