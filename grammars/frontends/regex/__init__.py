@@ -7,11 +7,12 @@ JSON Schema has it; where that flag would refuse an escaped punctuation characte
 
 from __future__ import annotations
 
+from ...errors import LimitExceeded
 from ...ir.builder import Builder
 from ...ir.nodes import NodeId
-from ...ir.regular import to_node
+from ...ir.regular import Dfa, Nfa, to_node
 from .ast import Dialect, Pattern
-from .automaton import pattern_automaton, regex_automaton
+from .automaton import pattern_automaton, pattern_nfa, regex_automaton
 from .lower import Characters, lower_pattern
 from .parser import parse_regex
 from .search import search_pattern
@@ -52,6 +53,11 @@ def lower_search(
 
 def _lower(tree: Pattern, builder: Builder, characters: Characters | None) -> NodeId:
     node = lower_pattern(tree, builder, characters)
-    if node is None:
-        node = to_node(pattern_automaton(tree, limits=builder.limits), builder, characters=characters)
-    return node
+    if node is not None:
+        return node
+    automaton: Dfa | Nfa
+    try:
+        automaton = pattern_automaton(tree, limits=builder.limits)
+    except LimitExceeded:  # the nondeterministic form may be small all the same
+        automaton = pattern_nfa(tree, limits=builder.limits)
+    return to_node(automaton, builder, characters=characters)

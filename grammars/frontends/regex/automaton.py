@@ -9,9 +9,10 @@ of whose epsilon edges ask for bits, and runs beside those that compute them (:m
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from ...ir.charset import Charset
-from ...ir.regular import Dfa, minimise
+from ...ir.regular import Dfa, Nfa, difference, intersection, minimise
 from ...ir.regular.budget import Budget
 from ...limits import DEFAULT_LIMITS, Limits
 from .anchors import decided_anchors
@@ -27,6 +28,7 @@ from .ast import (
     Node,
     Pattern,
     Repeat,
+    Span,
     Text,
     apply_flags,
 )
@@ -34,10 +36,10 @@ from .bits import Condition, Probe, Thread, resolve
 from .characters import character_variants, node_charset
 from .classes import line_ends, shorthand
 from .parser import parse_regex
-from .search import search_pattern
+from .search import any_text, search_pattern
 from .traverse import Steps, run
 
-__all__ = ["pattern_automaton", "regex_automaton"]
+__all__ = ["pattern_automaton", "pattern_nfa", "regex_automaton"]
 
 
 def regex_automaton(
@@ -55,13 +57,51 @@ def regex_automaton(
 
 
 def pattern_automaton(pattern: Pattern, *, limits: Limits = DEFAULT_LIMITS) -> Dfa:
-    """The least automaton over text of the whole texts of a syntax tree."""
+    """The least automaton over text of the whole texts of a syntax tree.
+
+    Look-ahead at the very start is an intersection or a difference, which is much cheaper than bits.
+    """
+    looks, rest = _leading_looks(pattern)
+    automaton = minimise(pattern_nfa(rest, limits=limits).determinise(limits=limits))
+    for look in looks:
+        seen = pattern_automaton(replace(pattern, root=_and_any_text(look.body)), limits=limits)
+        combine = difference if look.negated else intersection
+        automaton = minimise(combine(automaton, seen, limits=limits))
+    return automaton
+
+
+def pattern_nfa(pattern: Pattern, *, limits: Limits = DEFAULT_LIMITS) -> Nfa:
+    """A nondeterministic automaton of the same, which can be a great deal smaller."""
     compiling = _Compiling(pattern, limits)
     thread = Thread()
     start, end = thread.add_state(), thread.add_state()
     run(compiling.add(thread, pattern.root, pattern.flags, start, end))
     thread.start, thread.final = start, end
-    return minimise(resolve(thread, compiling.probes, limits))
+    return resolve(thread, compiling.probes, limits)
+
+
+def _leading_looks(pattern: Pattern) -> tuple[list[Lookaround], Pattern]:
+    """The look-ahead at the start of a pattern, and the pattern without it."""
+    root = pattern.root
+    while isinstance(root, Group) and not root.on and not root.off:
+        root = root.body
+    parts = list(root.parts) if isinstance(root, Concatenation) else [root]
+    looks: list[Lookaround] = []
+    while parts:
+        first = parts[0]
+        if isinstance(first, Lookaround) and first.ahead:
+            looks.append(first)
+        elif not (isinstance(first, Assertion) and first.kind in (AssertionKind.TEXT_START, AssertionKind.LINE_START)):
+            break
+        del parts[0]
+    if not looks:
+        return [], pattern
+    return looks, replace(pattern, root=Concatenation(root.span, tuple(parts)))
+
+
+def _and_any_text(body: Node) -> Node:
+    here = Span(body.span.end, body.span.end)
+    return Concatenation(body.span, (body, any_text(here)))
 
 
 class _Compiling:
@@ -72,7 +112,7 @@ class _Compiling:
         self.anchors = decided_anchors(pattern)
         self.probes: list[Probe] = []
         self.simple: dict[object, int] = {}  # numbers of the probes that are not look-around
-        self.budget = Budget(limits, "the automaton of a regular expression", cost=64)
+        self.budget = Budget(limits, "the automaton of a regular expression", cost=128)
 
     def state(self, thread: Thread) -> int:
         self.budget.spend(1)

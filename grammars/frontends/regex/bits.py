@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from ...ir.charset import Charset
-from ...ir.regular import TEXT, Dfa, Nfa
+from ...ir.regular import TEXT, Nfa
 from ...ir.regular.alphabet import partition
 from ...ir.regular.budget import Budget
 from ...limits import Limits
@@ -74,8 +74,8 @@ class _Course:
     finals: list[int]
 
 
-def resolve(thread: Thread, probes: list[Probe], limits: Limits) -> Dfa:
-    """The plain deterministic automaton of ``thread``. Raises :class:`~grammars.errors.LimitExceeded`."""
+def resolve(thread: Thread, probes: list[Probe], limits: Limits) -> Nfa:
+    """The plain automaton of ``thread``. Raises :class:`~grammars.errors.LimitExceeded`."""
     threads = [thread, *(probe.body for probe in probes)]
     charsets = list({members: None for one in threads for edges in one.edges for members, _ in edges})
     alphabet, classes = partition(TEXT, charsets)
@@ -206,7 +206,7 @@ def _backward(course: _Course, walk: _Walk, number: int, budget: Budget) -> _Cou
 
 def _along(
     thread: Thread, course: _Course, numbers: dict[Charset, list[int]], classes: tuple[Charset, ...], limits: Limits
-) -> Dfa:
+) -> Nfa:
     """The thread and the course side by side."""
     moves: list[dict[int, list[int]]] = [{} for _ in thread.edges]
     for source, edges in enumerate(thread.edges):
@@ -225,7 +225,7 @@ def _along(
             todo.append((own, place))
         return number
 
-    starts = [state(thread.start, place) for place in course.starts]
+    nfa.starts.extend([state(thread.start, place) for place in course.starts])
     while todo:
         own, place = todo.pop()
         number, bits = known[own, place], course.bits[place]
@@ -237,5 +237,5 @@ def _along(
             for index, after in course.edges[place]:
                 for target in moves[own].get(index, ()):
                     nfa.add_edge(number, classes[index], state(target, after))
-    finals = [known[thread.final, place] for place in course.finals if (thread.final, place) in known]
-    return nfa.determinise(starts, finals, limits=limits)
+    nfa.finals.update(known[thread.final, place] for place in course.finals if (thread.final, place) in known)
+    return nfa

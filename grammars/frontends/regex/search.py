@@ -22,7 +22,7 @@ from .ast import (
 )
 from .traverse import Steps, run
 
-__all__ = ["search_pattern"]
+__all__ = ["any_text", "search_pattern"]
 
 
 def search_pattern(pattern: Pattern) -> Pattern:
@@ -62,6 +62,8 @@ class _Opening:
     def node(self, node: Node, flags: Flags, left: bool, right: bool) -> Steps[Node]:
         """``node`` with any text let in before it (``left``) and after it (``right``)."""
         match node:
+            case _ if id(node) not in self.asserting:
+                pass
             case Group():
                 inside = apply_flags(flags, node.on, node.off)
                 return replace(node, body=(yield self.node(node.body, inside, left, right)))
@@ -87,12 +89,12 @@ class _Opening:
             if parts and self.opens(parts[0]):
                 parts[0] = yield self.node(parts[0], flags, True, False)
             else:
-                parts.insert(0, _any_text(here))
+                parts.insert(0, any_text(here))
         if right:
             if parts and self.opens(parts[-1]):
                 parts[-1] = yield self.node(parts[-1], flags, False, True)
             else:
-                parts.append(_any_text(Span(node.span.end, node.span.end)))
+                parts.append(any_text(Span(node.span.end, node.span.end)))
         return Concatenation(node.span, tuple(parts))
 
     def opens(self, node: Node) -> bool:
@@ -114,5 +116,6 @@ class _Opening:
         )
 
 
-def _any_text(here: Span) -> Node:
+def any_text(here: Span) -> Node:
+    """Any characters, any number of them."""
     return Repeat(here, CharacterClass(here, (), True), 0, None, False)

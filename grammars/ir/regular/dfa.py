@@ -36,6 +36,7 @@ __all__ = [
     "includes",
     "intersection",
     "is_empty",
+    "length_range",
     "lengths",
     "one_of",
     "shortest_member",
@@ -68,16 +69,27 @@ class Dfa:
             state = int(self.transitions[state, intervals[index][2]])
         return bool(self.accepting[state])
 
-    def edges(self, state: int) -> list[tuple[int, Charset]]:
-        """(next state, symbols that lead there), the dead state left out."""
-        ranges: dict[int, list[tuple[int, int]]] = {}
-        for index, target in enumerate(self.transitions[state].tolist()):
-            if target:
-                ranges.setdefault(target, []).extend(self.alphabet.classes[index])
-        return [(target, _merged(pieces)) for target, pieces in ranges.items()]
+    def edges(self) -> list[list[tuple[int, Charset]]]:
+        """For each state: (next state, symbols that lead there), the dead state left out. Equal sets are one object."""
+        known: dict[tuple[int, ...], Charset] = {}
+        result: list[list[tuple[int, Charset]]] = []
+        for row in self.transitions.tolist():
+            classes: dict[int, list[int]] = {}
+            for index, target in enumerate(row):
+                if target:
+                    classes.setdefault(target, []).append(index)
+            edges: list[tuple[int, Charset]] = []
+            for target, indices in classes.items():
+                key = tuple(indices)
+                members = known.get(key)
+                if members is None:
+                    members = known[key] = _merged(piece for index in indices for piece in self.alphabet.classes[index])
+                edges.append((target, members))
+            result.append(edges)
+        return result
 
 
-def _merged(pieces: list[tuple[int, int]]) -> Charset:
+def _merged(pieces: Iterable[tuple[int, int]]) -> Charset:
     result: list[tuple[int, int]] = []
     for low, high in sorted(pieces):
         if result and result[-1][1] == low - 1:
@@ -243,6 +255,34 @@ def includes(outer: Dfa, inner: Dfa, *, limits: Limits = DEFAULT_LIMITS) -> bool
 def equivalent(left: Dfa, right: Dfa, *, limits: Limits = DEFAULT_LIMITS) -> bool:
     """Whether the two have the same members."""
     return is_empty(symmetric_difference(left, right, limits=limits))
+
+
+def length_range(dfa: Dfa) -> tuple[int, int | None] | None:
+    """The lengths of the shortest and the longest member (None: there is none), or None for an empty language.
+
+    >>> length_range(lengths(((0, 255),), 2))
+    (2, None)
+    """
+    shortest = shortest_member(dfa)
+    if shortest is None:
+        return None
+    followers = [sorted(set(row) - {0}) for row in dfa.transitions.tolist()]
+    entries = [0] * len(followers)
+    for targets in followers:
+        for target in targets:
+            entries[target] += 1
+    todo = [dfa.start] if not entries[dfa.start] else []
+    longest = [0] * len(followers)
+    done = 0
+    while todo:  # in topological order; states on a cycle are never reached, and every state leads to a member
+        state = todo.pop()
+        done += 1
+        for target in followers[state]:
+            longest[target] = max(longest[target], longest[state] + 1)
+            entries[target] -= 1
+            if not entries[target]:
+                todo.append(target)
+    return len(shortest), max(longest) if done == len(followers) - 1 else None
 
 
 def shortest_member(dfa: Dfa) -> tuple[int, ...] | None:

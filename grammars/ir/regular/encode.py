@@ -21,21 +21,22 @@ def bytes_from_text(dfa: Dfa, *, limits: Limits = DEFAULT_LIMITS) -> Dfa:
     """The automaton over bytes of the UTF-8 forms of the members of an automaton over text."""
     nfa = Nfa(BYTES)
     states = [nfa.add_state() for _ in range(len(dfa.accepting))]
-    for state in states[1:]:
-        for target, members in dfa.edges(state):
+    for state, edges in enumerate(dfa.edges()):
+        for target, members in edges:
             names = {0: state, 1: target}
             for start, low, high, end in utf8_fragment(members)[1]:
                 first, last = (
                     names[one] if one in names else names.setdefault(one, nfa.add_state()) for one in (start, end)
                 )
                 nfa.add_edge(first, ((low, high),), last)
-    finals = [state for state in states if dfa.accepting[state]]
-    return nfa.determinise([dfa.start], finals, limits=limits)
+    nfa.starts.append(dfa.start)
+    nfa.finals.update(state for state in states if dfa.accepting[state])
+    return nfa.determinise(limits=limits)
 
 
 def text_from_bytes(dfa: Dfa, *, limits: Limits = DEFAULT_LIMITS) -> Dfa:
     """The automaton over text of those members of an automaton over bytes that are well-formed UTF-8."""
-    edges = [dfa.edges(state) for state in range(len(dfa.accepting))]
+    edges = dfa.edges()
 
     @cache
     def following(state: int, count: int) -> dict[int, list[tuple[int, int]]]:
@@ -66,8 +67,9 @@ def text_from_bytes(dfa: Dfa, *, limits: Limits = DEFAULT_LIMITS) -> Dfa:
                         ways.setdefault(target, []).append((low, high))
         for target, ranges in ways.items():
             nfa.add_edge(state, from_ranges(ranges), target)
-    finals = [state for state, accepts in enumerate(dfa.accepting.tolist()) if accepts]
-    return nfa.determinise([dfa.start], finals, limits=limits)
+    nfa.starts.append(dfa.start)
+    nfa.finals.update(state for state, accepts in enumerate(dfa.accepting.tolist()) if accepts)
+    return nfa.determinise(limits=limits)
 
 
 def _after_lead(

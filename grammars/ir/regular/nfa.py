@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-
 from ...limits import DEFAULT_LIMITS, Limits
 from ..charset import Charset
-from .alphabet import partition
+from .alphabet import Alphabet, partition
 from .budget import Budget
 from .dfa import Dfa, from_rows
 
@@ -14,13 +12,15 @@ __all__ = ["Nfa"]
 
 
 class Nfa:
-    """States with edges on sets of symbols and edges on nothing.
+    """States with edges on sets of symbols and edges on nothing; texts are read from ``starts`` to ``finals``.
 
     >>> nfa = Nfa(((0, 255),))
     >>> start, end = nfa.add_state(), nfa.add_state()
     >>> nfa.add_edge(start, ((97, 98),), end)
     >>> nfa.add_epsilon(end, start)
-    >>> nfa.determinise([start], [end]).accepts(b"abba")
+    >>> nfa.starts.append(start)
+    >>> nfa.finals.add(end)
+    >>> nfa.determinise().accepts(b"abba")
     True
     """
 
@@ -29,6 +29,8 @@ class Nfa:
         self.charsets: dict[Charset, int] = {}
         self.edges: list[list[tuple[int, int]]] = []  # of each state: (number of the charset, target)
         self.epsilons: list[list[int]] = []
+        self.starts: list[int] = []
+        self.finals: set[int] = set()
 
     def add_state(self) -> int:
         """A new state without edges."""
@@ -56,64 +58,93 @@ class Nfa:
                     todo.append(target)
         return list(reached)
 
-    def determinise(self, starts: Iterable[int], finals: Iterable[int], *, limits: Limits = DEFAULT_LIMITS) -> Dfa:
+    def determinise(self, *, limits: Limits = DEFAULT_LIMITS) -> Dfa:
         """The deterministic automaton of the same language, over the coarsest alphabet that fits.
 
         Raises :class:`~grammars.errors.LimitExceeded` when that takes too many steps (edges of the members of states).
         """
         alphabet, members = partition(self.universe, list(self.charsets))
-        final = set(finals)
-        closures: dict[int, frozenset[int]] = {}
-        moves: dict[int, dict[int, set[int]]] = {}  # of each state, by class: closed, and only states that matter
-
-        def closed(state: int) -> frozenset[int]:
-            found = closures.get(state)
-            if found is None:
-                reached = (other for other in self.closure(state) if self.edges[other] or other in final)
-                found = closures[state] = frozenset(reached)
-            return found
-
-        def moved(state: int) -> dict[int, set[int]]:
-            found = moves.get(state)
-            if found is None:
-                found = moves[state] = {}
-                for number, target in self.edges[state]:
-                    for index in members[number]:
-                        found.setdefault(index, set()).update(closed(target))
-            return found
-
-        first: frozenset[int] = frozenset().union(*map(closed, starts))
-        number_of: dict[frozenset[int], int] = {frozenset(): 0}
-        order: list[frozenset[int]] = [frozenset()]
-        if first:
-            number_of[first] = 1
-            order.append(first)
-        rows: list[list[int]] = [[0] * len(alphabet.classes)]
-        budget = Budget(limits, "making a finite automaton deterministic", cost=8)
-        for subset in _growing(order):
-            reached: dict[int, set[int]] = {}
-            for state in subset:
-                for index, targets in moved(state).items():
-                    budget.spend(len(targets))
-                    known = reached.get(index)
-                    reached[index] = targets if known is None else known | targets
-            row = [0] * len(alphabet.classes)
-            budget.spend(len(row))
-            for index, targets in reached.items():
-                key = frozenset(targets)
-                number = number_of.get(key)
-                if number is None:
-                    number = number_of[key] = len(order)
-                    order.append(key)
-                row[index] = number
-            rows.append(row)
-        accepting = [not final.isdisjoint(subset) for subset in order]
-        return from_rows(alphabet, rows, accepting, 1 if first else 0)
+        return _Subsets(self, alphabet, members, limits).dfa()
 
 
-def _growing(order: list[frozenset[int]]) -> Iterator[frozenset[int]]:
-    """The subsets behind the first, with those that are added meanwhile."""
-    index = 1
-    while index < len(order):
-        yield order[index]
-        index += 1
+class _Subsets:
+    """The subset construction: a state of the new automaton is a set of those states of the old that matter."""
+
+    def __init__(self, nfa: Nfa, alphabet: Alphabet, members: list[list[int]], limits: Limits) -> None:
+        self.nfa = nfa
+        self.alphabet = alphabet
+        self.members = members
+        self.budget = Budget(limits, "making a finite automaton deterministic", cost=8)
+        self.closures: dict[int, frozenset[int]] = {}
+        self.moves: dict[int, dict[int, frozenset[int]]] = {}
+        self.numbers: dict[frozenset[int], int] = {frozenset(): 0}
+        self.order: list[frozenset[int]] = [frozenset()]
+        self.universal = frozenset(state for state in range(len(nfa.edges)) if self.takes_everything(state))
+
+    def closed(self, state: int) -> frozenset[int]:
+        """What the state reaches on nothing, as far as it reads or ends a text."""
+        found = self.closures.get(state)
+        if found is None:
+            nfa = self.nfa
+            found = frozenset(other for other in nfa.closure(state) if nfa.edges[other] or other in nfa.finals)
+            self.closures[state] = found
+            self.budget.spend(len(found))
+        return found
+
+    def moved(self, state: int) -> dict[int, frozenset[int]]:
+        """What the state reaches on one symbol, by class."""
+        found = self.moves.get(state)
+        if found is None:
+            targets: dict[int, list[frozenset[int]]] = {}
+            for number, target in self.nfa.edges[state]:
+                for index in self.members[number]:
+                    targets.setdefault(index, []).append(self.closed(target))
+            found = self.moves[state] = {index: _joined(some) for index, some in targets.items()}
+        return found
+
+    def takes_everything(self, state: int) -> bool:
+        """Whether any text may follow: the state ends a text, and stays itself on every symbol."""
+        if not self.nfa.edges[state] or self.nfa.finals.isdisjoint(self.closed(state)):
+            return False
+        moves = self.moved(state)
+        return len(moves) == len(self.alphabet.classes) and all(state in some for some in moves.values())
+
+    def number(self, subset: frozenset[int]) -> int:
+        """The new state of a subset. One member that takes everything says it all: without this, a search for many
+        words would remember which of them it has found."""
+        if not self.universal.isdisjoint(subset):
+            subset = self.universal
+        found = self.numbers.get(subset)
+        if found is None:
+            found = self.numbers[subset] = len(self.order)
+            self.order.append(subset)
+        return found
+
+    def row(self, subset: frozenset[int]) -> list[int]:
+        """Where the new state leads, by class."""
+        pieces: dict[int, list[frozenset[int]]] = {}
+        for state in subset:
+            moves = self.moved(state)
+            self.budget.spend(len(moves))
+            for index, targets in moves.items():
+                pieces.setdefault(index, []).append(targets)
+        row = [0] * len(self.alphabet.classes)
+        for index, some in pieces.items():
+            targets = _joined(some)
+            self.budget.spend(len(targets))
+            row[index] = self.number(targets)
+        return row
+
+    def dfa(self) -> Dfa:
+        """Every new state that can be reached."""
+        start = self.number(_joined([self.closed(state) for state in self.nfa.starts]))
+        rows = [[0] * len(self.alphabet.classes)]
+        while len(rows) < len(self.order):
+            rows.append(self.row(self.order[len(rows)]))
+        ends = [subset is self.universal or not self.nfa.finals.isdisjoint(subset) for subset in self.order]
+        ends[0] = False
+        return from_rows(self.alphabet, rows, ends, start)
+
+
+def _joined(subsets: list[frozenset[int]]) -> frozenset[int]:
+    return subsets[0] if len(subsets) == 1 else frozenset().union(*subsets)

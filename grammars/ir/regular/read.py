@@ -18,7 +18,8 @@ __all__ = ["from_ir"]
 def from_ir(ir: IR, *, limits: Limits = DEFAULT_LIMITS) -> Dfa:
     """The automaton over bytes of a grammar that calls no rule on its way from the start.
 
-    Raises :class:`~grammars.errors.GrammarError` for a call, :class:`~grammars.errors.LimitExceeded` when too large.
+    Raises :class:`~grammars.errors.GrammarError` for a call (and for whole JSON strings, which only the network spells
+    out), :class:`~grammars.errors.LimitExceeded` when too large.
     """
     nfa = Nfa(BYTES)
     start, end = nfa.add_state(), nfa.add_state()
@@ -29,7 +30,9 @@ def from_ir(ir: IR, *, limits: Limits = DEFAULT_LIMITS) -> Dfa:
         before = len(nfa.edges)
         todo.extend(reader.add(*todo.pop()))
         budget.spend(len(nfa.edges) - before)
-    return nfa.determinise([start], [end], limits=limits)
+    nfa.starts.append(start)
+    nfa.finals.add(end)
+    return nfa.determinise(limits=limits)
 
 
 class _Reader:
@@ -62,11 +65,9 @@ class _Reader:
             return [(child, source, target) for child in self.children[a : a + b]]
         elif kind == Kind.REPEAT:
             return self.add_repeat(a, b, c, source, target)
-        elif kind == Kind.CALL:
-            name = self.ir.rule_names[a]
-            raise GrammarError(
-                f"expected a grammar without calls, got a call of rule {name!r}; it is not a finite automaton"
-            )
+        elif kind != Kind.NEVER:
+            what = f"a call of rule {self.ir.rule_names[a]!r}" if kind == Kind.CALL else Kind(kind).name
+            raise GrammarError(f"expected a grammar that is a finite automaton, got {what}; write it out without that")
         return []
 
     def add_fragment(self, index: int, source: int, target: int) -> None:

@@ -3,55 +3,126 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 from ...errors import GrammarError
+from ...limits import DEFAULT_LIMITS, Limits
 from ..builder import Builder
-from ..charset import Charset
+from ..charset import Charset, union
 from ..nodes import NodeId
 from ..utf8 import Fragment
+from .budget import Budget
 from .dfa import Dfa, is_empty
+from .nfa import Nfa
 
 __all__ = ["to_fragment", "to_node"]
 
-Edges = list[tuple[int, Charset]]
+Ways = list[tuple[int, Charset]]
+"""Where a state leads, and on which symbols."""
 
 
-def to_node(dfa: Dfa, builder: Builder, *, characters: Callable[[Charset], NodeId] | None = None) -> NodeId:
+@dataclass(frozen=True, slots=True)
+class _Graph:
+    """What :func:`to_node` writes: every state can be reached and can reach an accepting one."""
+
+    ways: list[Ways]
+    accepting: list[bool]
+    start: int
+
+
+def to_node(automaton: Dfa | Nfa, builder: Builder, *, characters: Callable[[Charset], NodeId] | None = None) -> NodeId:
     """The texts of an automaton over :data:`~grammars.ir.regular.TEXT`, in the intermediate form.
 
     ``characters`` says how one character of a set is written; the default is ``builder.charset`` (UTF-8). A state that
     several others lead to becomes a rule, called in tail position only; a state that leads to itself, a repeat.
     """
-    if is_empty(dfa):
+    graph = _graph_of_nfa(automaton, builder.limits) if isinstance(automaton, Nfa) else _graph_of_dfa(automaton)
+    if not graph.ways:
         return builder.never
-    writer = _Writer(dfa, builder, builder.charset if characters is None else characters)
+    writer = _Writer(graph, builder, builder.charset if characters is None else characters)
     for head in writer.heads():
         writer.write(head)
     for state, rule in writer.rules.items():
         builder.define_rule(rule, writer.bodies[state])
-    return writer.tail(dfa.start)
+    return writer.tail(graph.start)
+
+
+def _graph_of_dfa(dfa: Dfa) -> _Graph:
+    ways = [[(target - 1, members) for target, members in edges] for edges in dfa.edges()[1:]]
+    return _Graph(ways, dfa.accepting[1:].tolist(), dfa.start - 1)
+
+
+def _graph_of_nfa(nfa: Nfa, limits: Limits = DEFAULT_LIMITS) -> _Graph:
+    """Without epsilon edges: state 0 starts, the others are the states that something leads to."""
+    budget = Budget(limits, "a finite automaton without epsilon edges", cost=4)
+    charsets = list(nfa.charsets)
+    number: dict[int, int] = {}
+    order: list[list[int]] = [nfa.starts]
+    ways: list[Ways] = []
+    accepting: list[bool] = []
+    while len(ways) < len(order):
+        reached = {other for state in order[len(ways)] for other in nfa.closure(state)}
+        found: dict[int, list[Charset]] = {}
+        for state in reached:
+            for charset, target in nfa.edges[state]:
+                if target not in number:
+                    number[target] = len(order)
+                    order.append([target])
+                found.setdefault(number[target], []).append(charsets[charset])
+        budget.spend(len(reached) + len(found))
+        ways.append([(target, sets[0] if len(sets) == 1 else union(*sets)) for target, sets in found.items()])
+        accepting.append(not nfa.finals.isdisjoint(reached))
+    return _trimmed(ways, accepting)
+
+
+def _trimmed(ways: list[Ways], accepting: list[bool]) -> _Graph:
+    """The states that can reach an accepting one; state 0 stays the start."""
+    before: list[list[int]] = [[] for _ in ways]
+    for state, out in enumerate(ways):
+        for target, _ in out:
+            before[target].append(state)
+    alive = accepting.copy()
+    todo = [state for state, accepts in enumerate(accepting) if accepts]
+    while todo:
+        for state in before[todo.pop()]:
+            if not alive[state]:
+                alive[state] = True
+                todo.append(state)
+    if not alive[0]:
+        return _Graph([], [], 0)
+    kept = [state for state, lives in enumerate(alive) if lives]
+    number = {state: index for index, state in enumerate(kept)}
+    kept_ways = [[(number[target], members) for target, members in ways[state] if alive[target]] for state in kept]
+    return _Graph(kept_ways, [accepting[state] for state in kept], 0)
 
 
 class _Writer:
     """Writes the states head by head: a head starts a chain of states with one way in and one way on."""
 
-    def __init__(self, dfa: Dfa, builder: Builder, characters: Callable[[Charset], NodeId]) -> None:
+    def __init__(self, graph: _Graph, builder: Builder, characters: Callable[[Charset], NodeId]) -> None:
         self.builder = builder
         self.characters = characters
-        self.accepting: list[bool] = dfa.accepting.tolist()
-        self.start = dfa.start
-        edges = [dfa.edges(state) for state in range(len(self.accepting))]
+        self.accepting = graph.accepting
+        self.start = graph.start
         self.loops = [
-            next((members for target, members in out if target == state), ()) for state, out in enumerate(edges)
+            next((members for target, members in out if target == state), ()) for state, out in enumerate(graph.ways)
         ]
-        self.ways: list[Edges] = [[edge for edge in out if edge[0] != state] for state, out in enumerate(edges)]
-        entries = [0] * len(edges)
+        self.ways: list[Ways] = [[way for way in out if way[0] != state] for state, out in enumerate(graph.ways)]
+        entries = [0] * len(self.ways)
         entries[self.start] = 1
         for out in self.ways:
             for target, _ in out:
                 entries[target] += 1
         self.rules = {state: builder.declare_rule(f"state {state}") for state, count in enumerate(entries) if count > 1}
         self.bodies: dict[int, NodeId] = {}
+        self.written: dict[int, NodeId] = {}  # sets by identity: the graph keeps them, and hashing large ones is slow
+
+    def character(self, members: Charset) -> NodeId:
+        """One character of the set."""
+        node = self.written.get(id(members))
+        if node is None:
+            node = self.written[id(members)] = self.characters(members)
+        return node
 
     def tail(self, state: int) -> NodeId:
         """What may follow once the state is reached; the body of a head that is no rule must be written by then."""
@@ -87,11 +158,11 @@ class _Writer:
         chain = self.chain(head)
         for state in chain:
             if self.loops[state]:
-                parts.append(builder.repeat(self.characters(self.loops[state]), 0))
+                parts.append(builder.repeat(self.character(self.loops[state]), 0))
             if state != chain[-1]:
-                parts.append(self.characters(self.ways[state][0][1]))
+                parts.append(self.character(self.ways[state][0][1]))
         last = chain[-1]
-        ways = [builder.sequence(self.characters(members), self.tail(target)) for target, members in self.ways[last]]
+        ways = [builder.sequence(self.character(members), self.tail(target)) for target, members in self.ways[last]]
         if self.accepting[last]:
             ways.append(builder.epsilon)
         self.bodies[head] = builder.sequence(*parts, builder.alternation(*ways))
@@ -107,12 +178,11 @@ def to_fragment(dfa: Dfa) -> Fragment:
     # state s is s + 1 (states start at 1); the start state has a twin, 0, that nothing leads to
     edges: list[tuple[int, int, int, int]] = []
     count = len(dfa.accepting) + 1
-    for source in (0, *range(1, len(dfa.accepting))):
+    ways = dfa.edges()
+    for source in range(len(ways)):
         state = dfa.start if source == 0 else source
         edges.extend(
-            (source and source + 1, low, high, target + 1)
-            for target, members in dfa.edges(state)
-            for low, high in members
+            (source and source + 1, low, high, target + 1) for target, members in ways[state] for low, high in members
         )
         if dfa.accepting[state]:
             edges.append((source and source + 1, 1, 0, 1))

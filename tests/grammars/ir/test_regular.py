@@ -26,6 +26,7 @@ from grammars.ir.regular import (
     includes,
     intersection,
     is_empty,
+    length_range,
     lengths,
     minimise,
     one_of,
@@ -46,7 +47,7 @@ SETS: list[Charset] = [((97, 97),), ((98, 99),), ((97, 98),), ((0, 96), (98, 0xD
 
 
 @st.composite
-def nfas(draw: st.DrawFn) -> tuple[Nfa, list[int], list[int]]:
+def nfas(draw: st.DrawFn) -> Nfa:
     """Small automata over text, any shape."""
     nfa = Nfa(TEXT)
     count = draw(st.integers(1, 5))
@@ -57,21 +58,23 @@ def nfas(draw: st.DrawFn) -> tuple[Nfa, list[int], list[int]]:
         nfa.add_edge(source, charset, target)
     for source, target in draw(st.lists(st.tuples(states, states), max_size=3)):
         nfa.add_epsilon(source, target)
-    return nfa, draw(st.lists(states, max_size=2)), draw(st.lists(states, max_size=2))
+    nfa.starts.extend(draw(st.lists(states, max_size=2)))
+    nfa.finals.update(draw(st.lists(states, max_size=2)))
+    return nfa
 
 
 def automata() -> st.SearchStrategy[Dfa]:
-    return nfas().map(lambda made: made[0].determinise(made[1], made[2]))
+    return nfas().map(Nfa.determinise)
 
 
 def language(dfa: Dfa) -> set[str]:
     return {text for text in SHORT_TEXTS if dfa.accepts(map(ord, text))}
 
 
-def walk(nfa: Nfa, starts: list[int], finals: list[int], text: str) -> bool:
+def walk(nfa: Nfa, text: str) -> bool:
     """The slow twin of the subset construction."""
     charsets = list(nfa.charsets)
-    here = {state for start in starts for state in nfa.closure(start)}
+    here = {state for start in nfa.starts for state in nfa.closure(start)}
     for letter in map(ord, text):
         here = {
             state
@@ -80,15 +83,23 @@ def walk(nfa: Nfa, starts: list[int], finals: list[int], text: str) -> bool:
             if any(low <= letter <= high for low, high in charsets[number])
             for state in nfa.closure(target)
         }
-    return not here.isdisjoint(finals)
+    return not here.isdisjoint(nfa.finals)
 
 
 @given(nfas())
-def test_determinising_keeps_the_language(made: tuple[Nfa, list[int], list[int]]) -> None:
-    nfa, starts, finals = made
-    dfa = nfa.determinise(starts, finals)
+def test_determinising_keeps_the_language(nfa: Nfa) -> None:
+    dfa = nfa.determinise()
     for text in SHORT_TEXTS[:60]:
-        assert dfa.accepts(map(ord, text)) == walk(nfa, starts, finals, text)
+        assert dfa.accepts(map(ord, text)) == walk(nfa, text)
+
+
+@given(nfas())
+@settings(max_examples=60)
+def test_nondeterministic_automata_in_the_intermediate_form(nfa: Nfa) -> None:
+    builder = Builder()
+    ir = builder.finish(to_node(nfa, builder))
+    for text in SHORT_TEXTS[:40]:
+        assert accepts(ir, text.encode()) == walk(nfa, text)
 
 
 @given(automata(), automata())
@@ -140,6 +151,19 @@ def test_a_shortest_member_is_one(dfa: Dfa) -> None:
         return
     assert dfa.accepts(member)
     assert is_empty(intersection(dfa, lengths(TEXT, 0, len(member) - 1))) if member else dfa.accepting[dfa.start]
+
+
+@given(automata())
+def test_length_ranges_are_exact(dfa: Dfa) -> None:
+    found = length_range(dfa)
+    if found is None:
+        assert is_empty(dfa)
+        return
+    shortest, longest = found
+    assert includes(lengths(TEXT, shortest, longest), dfa)
+    assert not is_empty(intersection(dfa, lengths(TEXT, shortest, shortest)))
+    most = len(dfa.accepting) + 5 if longest is None else longest  # more than the states: only a cycle is that long
+    assert not is_empty(intersection(dfa, lengths(TEXT, most, longest)))
 
 
 @given(automata())
@@ -236,6 +260,9 @@ def test_what_is_no_finite_automaton_is_refused() -> None:
     )
     with pytest.raises(GrammarError, match="got a call of rule 'nested'"):
         from_ir(builder.finish(builder.call(rule)))
+    builder = Builder()
+    with pytest.raises(GrammarError, match="got JSON_STRINGS"):
+        from_ir(builder.finish(builder.json_strings(["a", "b"], every_spelling=True)))
     with pytest.raises(GrammarError, match="matches nothing"):
         to_fragment(one_of(BYTES, []))
 

@@ -7,9 +7,11 @@ import time
 import pytest
 
 from grammars.errors import GrammarError, LimitExceeded
-from grammars.frontends.regex import lower_regex
+from grammars.frontends.regex import lower_regex, regex_automaton
 from grammars.ir import Builder
 from grammars.limits import Limits
+
+from .matching import full_match
 
 HOSTILE = [
     ("(" * 60_000, "max_nesting"),
@@ -17,7 +19,6 @@ HOSTILE = [
     ("(?:a{1,1000}){1,1000}", "max_repeat"),
     ("a{999999999999999999999999}", "max_repeat"),
     ("(?:" * 300 + "a{1,99999}" + "){1,99999}" * 300, "max_repeat"),
-    (r".*a.{200}\b.*", "max_states"),
     (r"(?:\b(?:a{1,100000}b){1,1000}){1,50}", "max_states"),
     ("(?:(?!" + "a|b{2,90}" * 9 + ").{1,999}){1,999}", "max_states"),
 ]
@@ -49,6 +50,14 @@ def test_patterns_that_only_look_hostile(pattern: str) -> None:
     ir = builder.finish(lower_regex(pattern, builder))
     assert len(ir.nodes) < 20
     assert time.process_time() - began < 2
+
+
+def test_what_is_too_large_when_deterministic_stays_nondeterministic() -> None:
+    pattern = r".*a.{40}\b.*"
+    with pytest.raises(LimitExceeded, match="making a finite automaton deterministic"):
+        regex_automaton(pattern)
+    assert full_match(pattern, "xa" + "." * 39 + " b")
+    assert not full_match(pattern, "xa" + "." * 39 + "  b")
 
 
 def test_widths_beyond_floats() -> None:
