@@ -43,9 +43,10 @@ $(TEST_STAMP): $(INPUTS) | $(BIN)/python
 	@touch $(RUN_STAMP) $@
 
 demo: $(RUN_STAMP)
-	@$(BIN)/constrained extract examples/invoice.txt --schema examples/invoice.schema.json
-	@$(BIN)/constrained extract examples/email.txt --schema examples/email.schema.json
-	@$(BIN)/constrained extract examples/job_advertisement.txt --schema examples/job_advertisement.schema.json
+	@set -e; for name in invoice email job_advertisement; do \
+	    echo "constrained extract examples/$$name.txt --schema examples/$$name.schema.json" >&2; \
+	    $(BIN)/constrained extract examples/$$name.txt --schema examples/$$name.schema.json; \
+	done
 
 test: $(TEST_STAMP)
 	@$(BIN)/python -m pytest

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-__all__ = ["DEFAULT_TEXT_FIELD", "Document", "Unreadable", "is_json_lines", "read_documents"]
+__all__ = ["DEFAULT_TEXT_FIELD", "STDIN", "Document", "Unreadable", "is_json_lines", "read_documents"]
 
 STDIN = "-"
 DEFAULT_TEXT_FIELD = "text"
@@ -119,7 +119,17 @@ def _document_of_line(name: str, line: bytes, text_field: str) -> Document | Unr
         return Unreadable(name, f"the field {text_field!r} is {_json_kind(text)}, not a string")
     if not text.strip():
         return Unreadable(name, f"the field {text_field!r} is empty")
+    if not _is_encodable(text):
+        return Unreadable(name, f"the field {text_field!r} holds half of a surrogate pair, which no text can hold")
     return Document(name, text)
+
+
+def _is_encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _json_kind(value: object) -> str:

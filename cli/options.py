@@ -19,6 +19,7 @@ __all__ = [
     "FieldsParam",
     "Generation",
     "SchemaParam",
+    "TextParam",
     "WhitespaceParam",
     "generation_options",
     "generation_settings",
@@ -35,6 +36,19 @@ else:
 _WHITESPACE_STYLES = ("indent=2", "spaced", "compact", "flexible", "any")
 _INDENT = re.compile(r"indent=\d{1,2}")
 _REFERENCE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
+
+
+class TextParam(AnyParamType):
+    """Text. A shell may pass bytes that are none; they are refused here, where they can be named."""
+
+    name = "text"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        try:
+            str(value).encode()
+        except UnicodeEncodeError:
+            self.fail("this is not UTF-8 text", param, ctx)
+        return str(value)
 
 
 class SchemaParam(AnyParamType):

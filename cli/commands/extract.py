@@ -15,7 +15,7 @@ from ..documents import Document, Unreadable, is_json_lines, read_documents
 from ..failures import EXIT_FAILED, EXIT_INTERRUPTED, explained_errors, fail, without_traceback
 from ..interrupts import interrupt_deferred
 from ..models import load_model
-from ..options import Generation, generation_options, generation_settings, schema_options
+from ..options import Generation, TextParam, generation_options, generation_settings, schema_options
 from ..render import LineWriter, Reporter, compact_json
 
 if TYPE_CHECKING:
@@ -29,7 +29,11 @@ __all__ = ["extract"]
 @click.argument("files", nargs=-1, metavar="[FILES|-]...")
 @schema_options
 @click.option(
-    "--prompt", "-p", metavar="TEXT", help="What to extract, in words; {document} may say where the text goes."
+    "--prompt",
+    "-p",
+    type=TextParam(),
+    metavar="TEXT",
+    help="What to extract, in words; {document} may say where the text goes.",
 )
 @click.option(
     "--text-field",

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..checks import checked_output_type, require_exactly_one
+from ..documents import STDIN, Unreadable, read_documents
 from ..failures import EXIT_FAILED, fail, without_traceback
 from ..models import load_model
-from ..options import Generation, generation_options, generation_settings, schema_options
+from ..options import Generation, TextParam, generation_options, generation_settings, schema_options
 from ..render import compact_json
 
 if TYPE_CHECKING:
@@ -21,11 +22,20 @@ __all__ = ["generate"]
 
 
 @click.command()
-@click.argument("prompt")
+@click.argument("prompt", type=TextParam())
 @schema_options
-@click.option("--regex", metavar="PATTERN", help="Write only what this regular expression matches from end to end.")
 @click.option(
-    "--choice", multiple=True, metavar="TEXT", help="Write one of these texts; give the option once for each."
+    "--regex",
+    type=TextParam(),
+    metavar="PATTERN",
+    help="Write only what this regular expression matches from end to end.",
+)
+@click.option(
+    "--choice",
+    multiple=True,
+    type=TextParam(),
+    metavar="TEXT",
+    help="Write one of these texts; give the option once for each.",
 )
 @click.option("--raw", is_flag=True, help="Take the prompt as it is, without the model's chat template.")
 @generation_options
@@ -44,14 +54,23 @@ def generate(
     settings = generation_settings(options)
     wanted = {"--schema": schema, "--fields": fields, "--regex": regex, "--choice": choice}
     output_type = _output_type(wanted, settings)
-    text = sys.stdin.read() if prompt == "-" else prompt
-    if not text.strip():
-        raise click.UsageError("the prompt is empty")
+    text = _prompt_text(prompt)
     model = load_model(settings, say=lambda message: click.echo(message, err=True))
     if output_type is None:
         _write_freely(model, text, settings, raw=raw)
     else:
         _write_constrained(model, text, output_type, settings, raw=raw)
+
+
+def _prompt_text(prompt: str) -> str:
+    if prompt != STDIN:
+        if not prompt.strip():
+            raise click.UsageError("the prompt is empty")
+        return prompt
+    (read,) = read_documents([STDIN])
+    if isinstance(read, Unreadable):
+        raise click.UsageError(f"the prompt from {read.name} cannot be used: {read.reason}")
+    return read.text
 
 
 def _output_type(wanted: dict[str, Any], settings: Generation) -> OutputType[Any] | None:

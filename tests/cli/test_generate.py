@@ -79,6 +79,17 @@ def test_usage_errors_exit_2(arguments: list[str], message: str) -> None:
     assert message in result.stderr
 
 
+def test_what_is_no_text_is_refused_as_a_prompt() -> None:
+    for data, reason in ((b"\x89PNG\0", "binary file"), (b"", "is empty")):
+        result = CliRunner().invoke(cli, ["generate", "-"], input=data)
+        assert result.exit_code == 2
+        assert "the prompt from standard input cannot be used" in result.stderr
+        assert reason in result.stderr
+    bytes_as_argument = CliRunner().invoke(cli, ["generate", b"\xff".decode("utf-8", "surrogateescape")])
+    assert bytes_as_argument.exit_code == 2
+    assert "'PROMPT': this is not UTF-8 text" in bytes_as_argument.stderr
+
+
 def test_a_prompt_that_does_not_fit_is_told_without_a_traceback(generate: Any) -> None:
     result = generate("word " * 2000)
     assert result.exit_code == 2
