@@ -211,6 +211,7 @@ class Model:
 
     def _prompt_ids(self, prompt: Prompt, chat: bool | None) -> list[int]:
         if isinstance(prompt, str):
+            _require_unicode(prompt)
             if chat is False or (chat is None and not self.tokenizer.has_chat_template):
                 return self.tokenizer.text_prompt(prompt)
             return self.tokenizer.chat_prompt([{"role": "user", "content": prompt}])
@@ -219,6 +220,8 @@ class Model:
             raise TypeError(f"prompt: expected a str or a list of messages, got {type(prompt).__name__}")
         if chat is False:
             raise TypeError("prompt: a list of messages needs the chat template; pass a str with chat=False")
+        for message in prompt:
+            _require_unicode(message.get("content"))
         return self.tokenizer.chat_prompt(prompt)
 
     def _max_tokens(self, prompt_tokens: int, asked: int | None) -> int:
@@ -226,6 +229,14 @@ class Model:
         if room < 1:
             raise ContextTooLong(needed=prompt_tokens + 1, available=self.context_length, what="the model's context")
         return min(DEFAULT_MAX_TOKENS if asked is None else asked, room)
+
+
+def _require_unicode(text: Any) -> None:
+    try:
+        if isinstance(text, str):
+            text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"prompt: half of a surrogate pair at index {error.start}, which no text can hold") from None
 
 
 def _stop_texts(stop: Sequence[str]) -> tuple[str, ...]:

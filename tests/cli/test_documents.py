@@ -70,12 +70,13 @@ def test_json_lines_name_file_and_line(tmp_path: Path) -> None:
         '{"text": 5}',
         "[1]",
         '{"text": " "}',
+        '{"text": "\\ud800"}',
     ]
     path.write_text("\n".join(lines), encoding="utf-8")
     found = read(path)
     assert found[:2] == [Document(f"{path}:1", "one"), Document(f"{path}:3", "two\n2")]
     reasons = {item.name.rpartition(":")[2]: item.reason for item in found[2:] if isinstance(item, Unreadable)}
-    assert list(reasons) == ["4", "5", "6", "7", "8"]
+    assert list(reasons) == ["4", "5", "6", "7", "8", "9"]
     assert "not valid JSON: Expecting property name" in reasons["4"]
     assert "at column 2" in reasons["4"]
     assert "no field 'text' (fields here: 'body')" in reasons["5"]
@@ -83,6 +84,7 @@ def test_json_lines_name_file_and_line(tmp_path: Path) -> None:
     assert "is a number, not a string" in reasons["6"]
     assert "got an array" in reasons["7"]
     assert "is empty" in reasons["8"]
+    assert "half of a surrogate pair" in reasons["9"]
 
 
 def test_a_named_field_makes_every_source_json_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

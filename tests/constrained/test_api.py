@@ -194,6 +194,8 @@ def test_without_a_chat_template_text_is_taken_as_it_is_and_turns_are_refused() 
         (lambda model: model.generate(5), TypeError, "expected a str or a list of messages, got int"),
         (lambda model: model.generate(["a"]), TypeError, "list of messages"),
         (lambda model: model.generate([{"role": "user", "content": "a"}], chat=False), TypeError, "chat template"),
+        (lambda model: model.generate("a\ud800"), ValueError, "half of a surrogate pair at index 1"),
+        (lambda model: model.extract("\ud800", bool), ValueError, "half of a surrogate pair"),
         (lambda model: model.generate("a", 5), UnsupportedOutputType, "not an output type"),
         (lambda model: model.generate("a", constrained.regex("(")), RegexError, "position"),
         (lambda model: model.generate("a", {"not": {}}), UnsupportedSchema, "not"),
