@@ -16,8 +16,11 @@ _STRINGS = ("", "a", "ab", "abc", "é", "\n", '"', "1")
 
 
 def json_values(*, max_leaves: int = 6) -> st.SearchStrategy[Any]:
-    """Any JSON values, small ones, with names and strings that the schemas of :func:`json_schemas` know."""
-    numbers = st.integers(-12, 12) | st.sampled_from((0.5, -1.5, 2.0, 100, 1e20))
+    """Any JSON values, small ones, with names and strings that the schemas of :func:`json_schemas` know.
+
+    No integer is a float: canonical JSON writes it without a fraction.
+    """
+    numbers = st.integers(-12, 12) | st.sampled_from((0.5, -1.5, 100))
     leaves = st.none() | st.booleans() | numbers | st.sampled_from(_STRINGS)
     return st.recursive(
         leaves,
@@ -196,7 +199,7 @@ def _of_type(draw: st.DrawFn, name: str, schema: dict[str, Any], root: Any, dept
         "null": st.none(),
         "boolean": st.booleans(),
         "integer": st.integers(-12, 12),
-        "number": st.integers(-12, 12) | st.sampled_from((0.5, -2.25, 3.0)),
+        "number": st.integers(-12, 12) | st.sampled_from((0.5, -2.25)),
         "string": st.sampled_from(_STRINGS),
     }
     return draw(leaves[name])

@@ -39,6 +39,7 @@ __all__ = [
     "distinct_numbers",
     "either",
     "is_integral",
+    "no_string",
     "number_fits",
     "string_fits",
 ]
@@ -87,6 +88,8 @@ def both_numbers(left: NumberShape, right: NumberShape) -> NumberShape | None:
         given, other = (left, right) if left.values is not None else (right, left)
         assert given.values is not None
         values = tuple(value for value in given.values if number_fits(value[0], other))
+        if other.integer:
+            values = tuple((value, text if text.lstrip("-").isdigit() else str(int(value))) for value, text in values)
         return NumberShape(values=values, problems=problems, pointer=pointer) if values else None
     if left is FREE_INTEGER and right.integer:
         return right
@@ -166,9 +169,15 @@ def both_strings(left: StringShape, right: StringShape) -> StringShape | None:
     merged = StringShape(
         max(left.minimum, right.minimum), min(ends) if ends else None, formats, None, problems, pointer
     )
-    if merged.maximum is not None and merged.minimum > merged.maximum:
-        return None
-    return merged
+    return None if no_string(merged) else merged
+
+
+def no_string(shape: StringShape) -> bool:
+    """Whether the lengths, those of the formats included, leave nothing."""
+    lengths = [FORMATS[name] for name in shape.formats]
+    least = max([shape.minimum, *(known.shortest for known in lengths)])
+    ends = [shape.maximum, *(known.longest for known in lengths)]
+    return any(end is not None and end < least for end in ends)
 
 
 def both_arrays(left: ArrayShape, right: ArrayShape) -> ArrayShape:

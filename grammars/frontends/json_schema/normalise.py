@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...errors import Problem
-from .combine import both, both_numbers, distinct_numbers, either
+from .combine import both, both_numbers, distinct_numbers, either, no_string
 from .disjoint import exactly_one
 from .formats import FORMATS, KNOWN_FORMATS
 from .keywords import ARRAY, BOOLEAN, EVERY, INTEGER, NULL, NUMBER, OBJECT, STRING, TYPE_BITS, Draft, Group
@@ -173,8 +173,9 @@ class Normaliser:
             return Node(objects=(shape,), pointer=pointer)
         node = self._by_type(schema, groups, mask, pointer)
         if groups & _VALUES:
-            node = both(self._values_node(schema, pointer), node)
-            if node.is_empty:
+            values = self._values_node(schema, pointer)
+            node = both(values, node)
+            if node.is_empty and not values.is_empty:
                 node.reason = "no value of enum or const satisfies the other keywords"
         if groups & _REFUSED:
             problems = _general_problems(schema, pointer, self.document.table)
@@ -239,8 +240,6 @@ class Normaliser:
         minimum = int(schema.get("minLength", 0))
         longest = schema.get("maxLength")
         maximum = None if longest is None else int(longest)
-        if maximum is not None and minimum > maximum:
-            return None
         problems: tuple[Problem, ...] = ()
         if "pattern" in schema:
             problems += (Problem(pointer, "pattern", "patterns are not enforced yet"),)
@@ -253,7 +252,8 @@ class Normaliser:
                 problems += (Problem(pointer, "format", f"the format {name!r} is not enforced yet"),)
         if not (minimum or problems or formats) and maximum is None:
             return FREE_STRING
-        return StringShape(minimum, maximum, formats, None, problems, pointer)
+        shape = StringShape(minimum, maximum, formats, None, problems, pointer)
+        return None if no_string(shape) else shape
 
     def _array(self, schema: dict[str, Any], pointer: str) -> ArrayShape:
         items = schema.get("items", True)

@@ -57,34 +57,34 @@ def _mark(builder: Builder) -> NodeId:
     return builder.literals((b"e", b"E"))
 
 
-def _exponent(builder: Builder, *, every: bool) -> NodeId:
-    """An exponent; canonical ones stay within what a double can hold, so that no reader gets infinity."""
-    if every:
-        return builder.sequence(_mark(builder), builder.optional(builder.literals((b"+", b"-"))), _digits(builder, 1))
+def _exponent(builder: Builder, *, negative: bool = True, tiny: bool = True) -> NodeId:
+    """An exponent that a double can hold, so that no reader gets infinity; ``tiny`` ones may be rounded to zero."""
     digit = builder.charset(_DIGIT)
+    three = builder.literal("3")
     short = builder.repeat(digit, 1, 2)
     hundreds = builder.sequence(builder.charset(((49, 50),)), digit, digit)
-    up = builder.alternation(short, hundreds, builder.sequence(builder.literal("30"), builder.charset(((48, 55),))))
-    down = builder.alternation(
-        short,
-        hundreds,
-        builder.sequence(builder.literal("3"), builder.charset(((48, 49),)), digit),
-        builder.sequence(builder.literal("32"), builder.charset(((48, 52),))),
+    up = builder.alternation(
+        short, hundreds, builder.sequence(three, builder.literal("0"), builder.charset(((48, 55),)))
     )
-    signed = builder.alternation(
-        builder.sequence(builder.optional(builder.literal("+")), up), builder.sequence(builder.literal("-"), down)
-    )
+    signed = builder.sequence(builder.optional(builder.literal("+")), up)
+    if negative:
+        down = up
+        if tiny:  # up to 5e-324
+            tens = builder.sequence(three, builder.charset(((48, 49),)), digit)
+            last = builder.sequence(three, builder.literal("2"), builder.charset(((48, 52),)))
+            down = builder.alternation(short, hundreds, tens, last)
+        signed = builder.alternation(signed, builder.sequence(builder.literal("-"), down))
     return builder.sequence(_mark(builder), signed)
 
 
-def any_number(builder: Builder, *, every: bool) -> NodeId:
-    """Any JSON number."""
+def any_number(builder: Builder) -> NodeId:
+    """Any JSON number whose exponent a double can hold."""
     fraction = builder.sequence(builder.literal("."), _digits(builder, 1))
     return builder.sequence(
         builder.optional(builder.literal("-")),
         _whole(builder),
         builder.optional(fraction),
-        builder.optional(_exponent(builder, every=every)),
+        builder.optional(_exponent(builder)),
     )
 
 
@@ -94,7 +94,7 @@ def integer(builder: Builder, *, every: bool) -> NodeId:
         positive = builder.sequence(builder.optional(builder.literal("-")), builder.charset(_NONZERO), _digits(builder))
         return builder.alternation(builder.literal("0"), positive)
     zeros = builder.sequence(builder.literal("."), builder.repeat(builder.literal("0"), 1))
-    exponent = builder.sequence(_mark(builder), builder.optional(builder.literal("+")), _digits(builder, 1))
+    exponent = _exponent(builder, negative=False)
     return builder.sequence(
         builder.optional(builder.literal("-")), _whole(builder), builder.optional(zeros), builder.optional(exponent)
     )
@@ -109,7 +109,7 @@ def bounded_number(builder: Builder, shape: NumberShape, *, every: bool, integra
     ``integral_fractions`` says whether ``1.0`` spells an integer here.
     """
     if not shape.integer and not shape.multiples and (shape.low or 0) == 0 and (shape.high or 0) == 0:
-        return _by_sign(builder, shape, every=every)
+        return _by_sign(builder, shape)
     given = [bound for bound in (shape.low, shape.high) if bound is not None]
     if any(abs(number.adjusted()) > _MAX_BOUND_DIGITS for number in (*given, *shape.multiples) if number):
         return Problem(shape.pointer, "minimum/maximum/multipleOf", "a number of more than 400 digits")
@@ -164,13 +164,13 @@ def _signed_fragments(  # type: ignore[no-untyped-def]
     return positive, negative
 
 
-def _by_sign(builder: Builder, shape: NumberShape, *, every: bool) -> NodeId:
+def _by_sign(builder: Builder, shape: NumberShape) -> NodeId:
     """Numbers that are bounded by zero only, exponents included."""
     above, below = shape.low is None, shape.high is None  # may be negative, may be positive
     zero_allowed = not ((shape.low is not None and shape.low_open) or (shape.high is not None and shape.high_open))
     some, zeros = builder.charset(_NONZERO), builder.repeat(builder.literal("0"), 0)
     point = builder.literal(".")
-    exponent = builder.optional(_exponent(builder, every=every))
+    exponent = builder.optional(_exponent(builder, tiny=zero_allowed))
     whole = builder.sequence(some, _digits(builder), builder.optional(builder.sequence(point, _digits(builder, 1))))
     small = builder.sequence(builder.literal("0"), point, zeros, some, _digits(builder))
     magnitude = builder.sequence(builder.alternation(whole, small), exponent)
@@ -203,7 +203,7 @@ def _spellings(builder: Builder, value: Decimal) -> NodeId:
     minus = builder.literal("-") if value < 0 else builder.epsilon
     if not value:
         fraction = builder.optional(builder.sequence(point, builder.literal("0"), zeros))
-        exponent = builder.optional(_exponent(builder, every=True))
+        exponent = builder.optional(_exponent(builder))
         return builder.sequence(builder.optional(builder.literal("-")), builder.literal("0"), fraction, exponent)
     _, digit_tuple, exponent_of_last = value.normalize().as_tuple()
     digits = "".join(map(str, digit_tuple))

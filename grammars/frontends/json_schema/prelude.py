@@ -174,7 +174,7 @@ def _build(layout: Layout, integral_fractions: bool) -> Prelude:
         rule("rest of string", rest),
         rule("string", builder.sequence(quote, rest)),
         rule("integer", numbers.integer(builder, every=every and integral_fractions)),
-        rule("number", numbers.any_number(builder, every=every)),
+        rule("number", numbers.any_number(builder)),
     )
     _build_values(prelude)
     return prelude

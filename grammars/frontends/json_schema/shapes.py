@@ -163,4 +163,4 @@ class Node:
 FREE_ARRAY = ArrayShape(linked=True, productive=True)
 FREE_OBJECT = ObjectShape(linked=True, productive=True)
 ANY = Node(True, 3, (FREE_NUMBER,), (FREE_STRING,), (FREE_ARRAY,), (FREE_OBJECT,))
-NEVER = Node()
+NEVER = Node(reason="the schema is false")

@@ -36,12 +36,12 @@ def _lower(schema: Any, whitespace: str) -> Language | None:
     except UnsatisfiableGrammar:
         return None
     except UnsupportedSchema as error:
-        assert {problem.keyword for problem in error.problems} <= MAY_BE_REFUSED
-        assume(False)
+        if {problem.keyword for problem in error.problems} <= MAY_BE_REFUSED:
+            assume(False)
         raise
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=60, deadline=None, suppress_health_check=SLOW)
 @given(data=st.data(), schema=json_schemas(), whitespace=st.sampled_from(sorted(DUMPS)))
 def test_values_are_taken_exactly_if_valid(data: st.DataObject, schema: Any, whitespace: str) -> None:
     taken = _lower(schema, whitespace)
@@ -51,7 +51,7 @@ def test_values_are_taken_exactly_if_valid(data: st.DataObject, schema: Any, whi
         assert accepted == _valid(schema, value), (schema, value)
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=40, deadline=None, suppress_health_check=SLOW)
 @given(data=st.data(), schema=json_schemas(), whitespace=st.sampled_from(sorted(DUMPS)))
 def test_every_text_of_the_language_is_valid(data: st.DataObject, schema: Any, whitespace: str) -> None:
     taken = _lower(schema, whitespace)
@@ -63,7 +63,7 @@ def test_every_text_of_the_language_is_valid(data: st.DataObject, schema: Any, w
     assert _valid(schema, value), (schema, text)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=30, deadline=None, suppress_health_check=SLOW)
 @given(data=st.data(), schema=json_schemas(), layout=st.sampled_from(("indent=2", "indent=0", "spaced", "compact")))
 def test_fixed_layouts_are_what_json_dumps_writes(data: st.DataObject, schema: Any, layout: str) -> None:
     taken = _lower(schema, layout)

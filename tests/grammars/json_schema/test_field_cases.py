@@ -1,0 +1,55 @@
+"""Faults that users of such tools met, as small cases: what must be reachable, and what must not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grammars.errors import SchemaError, UnsupportedSchema
+
+from .texts import language
+
+CASES: dict[str, dict[str, Any]] = {
+    case["id"]: case
+    for case in json.loads((Path(__file__).parents[2] / "data" / "field_cases.json").read_text(encoding="utf-8"))
+    if case["kind"] == "json_schema"
+}
+NOT_YET = {
+    "JS06": "pattern",
+    "JS09": "pattern",
+    "JS26": "contains",
+    "JS36": "patternProperties",
+    "JS37": "patternProperties",
+    "JS38": "propertyNames",
+    "JS61": "uniqueItems",
+}
+"""Refused by the name of this keyword."""
+ALLOWED_FOR_NOW = {'{"n":1,"m":1,"m":2}'}
+"""Repeated names among the undeclared ones: no finite automaton can tell."""
+OTHER_ORDER = {"JS30", "JS32", "JS87"}
+"""Their ``valid_optional`` puts properties in another order than the schema does."""
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name not in NOT_YET])
+def test_field_case(name: str) -> None:
+    case = CASES[name]
+    if case.get("compile_error") and not case.get("legacy_ok"):
+        with pytest.raises(SchemaError):
+            language(case["schema"], "any")
+        return
+    taken = language(case["schema"], "any")
+    assert [text for text in case["accept"] if not taken.takes(text)] == []
+    refused = case["reject"] + [text for text in case.get("policy_reject", ()) if text not in ALLOWED_FOR_NOW]
+    assert [text for text in refused if taken.takes(text)] == []
+    if name not in OTHER_ORDER and name != "JS12":  # a bounded number is not written with an exponent
+        assert [text for text in case.get("valid_optional", ()) if not taken.takes(text)] == []
+
+
+@pytest.mark.parametrize(("name", "keyword"), NOT_YET.items())
+def test_what_is_not_enforced_is_refused_by_name(name: str, keyword: str) -> None:
+    with pytest.raises(UnsupportedSchema) as caught:
+        language(CASES[name]["schema"])
+    assert [(problem.pointer, problem.keyword) for problem in caught.value.problems] == [("", keyword)]

@@ -1,0 +1,126 @@
+"""Formats are constraints, exact ones."""
+
+from __future__ import annotations
+
+import datetime
+import uuid
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from grammars.errors import UnsatisfiableGrammar, UnsupportedSchema
+from grammars.frontends.json_schema.formats import FORMATS, KNOWN_FORMATS
+
+from .texts import language
+
+ZONES = (datetime.UTC, datetime.timezone(datetime.timedelta(hours=-3)))
+GOOD = {
+    "date": ["2024-02-29", "2000-02-29", "0001-01-01", "9999-12-31", "1999-11-30"],
+    "time": ["12:30:00Z", "23:59:59.123456+05:30", "00:00:00-23:59"],
+    "date-time": ["2024-02-29T12:00:00Z", "1985-04-12T23:20:50.52Z", "1990-12-31T15:59:59-08:00"],
+    "duration": ["P1Y", "P4DT12H30M5S", "PT36H", "P3W", "P1Y2M3D", "PT0S"],
+    "uuid": ["2eb8aa08-aa98-11ea-b4aa-73b441d16380", "2EB8AA08-AA98-11EA-B4AA-73B441D16380"],
+    "ipv4": ["0.0.0.0", "192.168.0.1", "255.255.255.255"],
+    "ipv6": [
+        "::",
+        "::1",
+        "2001:db8::8:800:200c:417a",
+        "::ffff:192.0.2.1",
+        "1:2:3:4:5:6:7:8",
+        "1::8",
+        "1:2:3:4:5:6:7::",
+    ],
+    "email": ["joe.bloggs@example.com", "te~st@example.com", "a@b"],
+    "uri": ["http://foo.bar/?baz=qux#quux", "urn:oasis:names", "mailto:a@b.c", "http://[::1]:80/a%20b", "x:"],
+    "uri-reference": ["", "/abc", "//host/p", "#frag", "a/b:c", "http://x", "?q"],
+    "json-pointer": ["", "/", "/foo/0/a~1b/~0", "/é"],
+}
+BAD = {
+    "date": ["2023-02-29", "1900-02-29", "2024-13-01", "2024-04-31", "0000-01-01", "2024-1-01", "24-01-01", "20240101"],
+    "time": ["12:30:00", "24:00:00Z", "12:60:00Z", "12:30:60Z", "12:30:00+24:00", "12:30:00.Z", "12:30Z"],
+    "date-time": ["2024-02-30T12:00:00Z", "2024-02-29 12:00:00Z", "2024-02-29T12:00:00", "2024-02-29"],
+    "duration": ["P", "PT", "P1D1Y", "P1", "1D", "P1DT", "P1W2D", "PT1D", "P1YT1S1M"],
+    "uuid": ["2eb8aa08aa9811eab4aa73b441d16380", "2eb8aa08-aa98-11ea-b4ga-73b441d16380", ""],
+    "ipv4": ["256.0.0.1", "1.2.3", "1.2.3.4.5", "01.2.3.4", "1.2.3.x"],
+    "ipv6": ["1::2::3", "12345::", "::g", "1:2:3:4:5:6:7", ":1", "1:2:3:4:5:6:7:8:9", "::1.2.3", "1:2:3:4:5:6:7:8::"],
+    "email": ["2962", ".test@example.com", "a..b@example.com", "a@-b.c", "a b@c", "@b", "a@"],
+    "uri": ["//foo.bar", "/abc", "abc", "\\\\WINDOWS", "http:// x", "1a:b", "http://a%2", "http://[::x]"],
+    "uri-reference": ["\\\\WINDOWS", "#a#b", "a b", "1:b", "%"],
+    "json-pointer": ["a", "/~", "/a~2", "#/a"],
+}
+
+
+@pytest.mark.parametrize("whitespace", ["compact", "any"])
+@pytest.mark.parametrize("name", sorted(FORMATS))
+def test_members(name: str, whitespace: str) -> None:
+    taken = language({"type": "string", "format": name}, whitespace)
+    assert [text for text in GOOD[name] if not taken.takes_value(text)] == []
+    assert [text for text in BAD[name] if taken.takes_value(text)] == []
+
+
+@pytest.mark.parametrize("name", sorted(FORMATS))
+def test_lengths_of_the_table(name: str) -> None:
+    lengths = FORMATS[name]
+    for text in GOOD[name]:
+        assert lengths.shortest <= len(text) <= (lengths.longest or len(text))
+
+
+@settings(deadline=None)
+@given(st.dates(), st.integers(1, 99))
+def test_calendar_days(day: datetime.date, beyond: int) -> None:
+    taken = language({"type": "string", "format": "date"})
+    assert taken.takes_value(day.isoformat())
+    text = f"{day.isoformat()[:8]}{beyond:02}"
+    try:
+        datetime.date.fromisoformat(text)
+    except ValueError:
+        assert not taken.takes_value(text)
+    else:
+        assert taken.takes_value(text)
+
+
+@settings(deadline=None)
+@given(
+    st.datetimes(timezones=st.sampled_from((datetime.UTC, datetime.timezone(datetime.timedelta(hours=-3))))), st.uuids()
+)
+def test_what_python_writes(moment: datetime.datetime, identity: uuid.UUID) -> None:
+    assert language({"type": "string", "format": "date-time"}).takes_value(moment.isoformat())
+    assert language({"type": "string", "format": "uuid"}).takes_value(str(identity))
+
+
+@pytest.mark.parametrize("name", sorted(GOOD))
+def test_the_judge_agrees(name: str) -> None:
+    checker = Draft202012Validator({"format": name}, format_checker=Draft202012Validator.FORMAT_CHECKER)
+    assert [text for text in GOOD[name] if not checker.is_valid(text)] == []
+
+
+def test_escapes_are_taken_where_all_are() -> None:
+    assert language({"type": "string", "format": "date"}, "any").takes('"\\u0032024-02-29"')
+
+
+def test_a_format_limits_strings_only() -> None:
+    taken = language({"format": "date"})
+    assert taken.takes("5")
+    assert not taken.takes_value("x")
+    assert language({"type": "integer", "format": "ipv6"}).takes("5")
+
+
+def test_unknown_formats_are_annotations() -> None:
+    assert language({"type": "string", "format": "int32"}).takes_value("x")
+
+
+@pytest.mark.parametrize("name", sorted(KNOWN_FORMATS - set(FORMATS)))
+def test_other_formats_are_refused_by_name(name: str) -> None:
+    with pytest.raises(UnsupportedSchema, match=name):
+        language({"type": "string", "format": name})
+    assert language({"type": "string", "format": name}, formats="annotate").takes_value("x")
+
+
+def test_lengths_beside_a_format() -> None:
+    assert language({"type": "string", "format": "date", "minLength": 1, "maxLength": 99}).takes_value("2024-01-01")
+    with pytest.raises(UnsupportedSchema, match="minLength"):
+        language({"type": "string", "format": "email", "maxLength": 20})
+    with pytest.raises(UnsatisfiableGrammar):
+        language({"type": "string", "format": "date", "maxLength": 9})

@@ -1,0 +1,219 @@
+"""Refusals name everything at once; schemas that are none, and schemas that allow nothing."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from grammars.errors import GrammarError, LimitExceeded, SchemaError, UnsatisfiableGrammar, UnsupportedSchema
+from grammars.frontends.json_schema import lower_json_schema
+from grammars.frontends.json_schema.keywords import KEYWORDS, Role
+from grammars.limits import Limits
+
+from .texts import language
+
+REFUSED: dict[str, Any] = {
+    "not": {"type": "null"},
+    "if": {"type": "null"},
+    "$dynamicRef": "#x",
+    "$recursiveRef": "#",
+    "pattern": "^a",
+    "uniqueItems": True,
+    "contains": {"const": 1},
+    "unevaluatedItems": False,
+    "patternProperties": {"^a": True},
+    "propertyNames": {"maxLength": 3},
+    "dependencies": {"a": ["b"]},
+    "dependentRequired": {"a": ["b"]},
+    "dependentSchemas": {"a": {"required": ["b"]}},
+    "unevaluatedProperties": False,
+}
+DRAFT_OF = {
+    "$recursiveRef": "https://json-schema.org/draft/2019-09/schema",
+    "dependencies": "http://json-schema.org/draft-07/schema#",
+}
+
+
+def test_the_list_is_whole() -> None:
+    assert set(REFUSED) == {keyword.name for keyword in KEYWORDS if keyword.role is Role.REFUSED}
+
+
+def _schema(keyword: str, **more: Any) -> dict[str, Any]:
+    schema = {"$schema": DRAFT_OF[keyword]} if keyword in DRAFT_OF else {}
+    return schema | {keyword: REFUSED[keyword], "then": False} | more
+
+
+@pytest.mark.parametrize("keyword", sorted(REFUSED))
+def test_assertions_that_are_not_enforced_are_refused(keyword: str) -> None:
+    with pytest.raises(UnsupportedSchema) as caught:
+        language(_schema(keyword))
+    assert [(problem.pointer, problem.keyword) for problem in caught.value.problems] == [("", keyword)]
+
+
+@pytest.mark.parametrize("keyword", sorted(keyword.name for keyword in KEYWORDS if keyword.role is Role.REFUSED))
+def test_they_never_refuse_where_they_cannot_matter(keyword: str) -> None:
+    types = next(entry.types for entry in KEYWORDS if entry.name == keyword)
+    if types & 1:  # those for every type
+        return
+    assert language(_schema(keyword, type="integer")).takes("5")
+    assert language(_schema(keyword, enum=[5])).takes("5")
+
+
+def test_keywords_that_assert_nothing() -> None:
+    assert language({"uniqueItems": False, "if": {"type": "null"}, "not": False, "patternProperties": {}}).takes(
+        "[1,1]"
+    )
+    assert language({"uniqueItems": True, "maxItems": 1, "propertyNames": {"type": "string"}}).takes("[1]")
+    assert language({"type": "array", "minContains": 5, "x-note": {"type": 5}}).takes("[]")
+
+
+def test_all_problems_at_once() -> None:
+    schema = {
+        "type": "object",
+        "properties": {
+            "a": {"type": "string", "pattern": "x"},
+            "b": {"type": "array", "items": {"not": {}, "type": "string", "pattern": "y"}, "uniqueItems": True},
+            "c": {"$ref": "#/$defs/c"},
+            "d": {"type": "integer", "pattern": "z"},
+            "e/f": {"$ref": "http://else.example/"},
+        },
+        "$defs": {"c": {"if": True, "then": {"required": ["a"]}}, "unused": {"not": {}}},
+    }
+    with pytest.raises(UnsupportedSchema) as caught:
+        language(schema)
+    assert [(problem.pointer, problem.keyword) for problem in caught.value.problems] == [
+        ("/$defs/c", "if"),
+        ("/properties/a", "pattern"),
+        ("/properties/b", "uniqueItems"),
+        ("/properties/b/items", "not"),
+        ("/properties/b/items", "pattern"),
+        ("/properties/e~1f", "$ref"),
+    ]
+    assert "/properties/b/items: not:" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("schema", "problems"),
+    [
+        ({"type": 5}, [("", "type")]),
+        ({"type": "text"}, [("", "type")]),
+        ({"type": []}, [("", "type")]),
+        ({"properties": {"a": {"required": True}}}, [("/properties/a", "required")]),
+        ({"minLength": -1, "maxLength": 1.5}, [("", "maxLength"), ("", "minLength")]),
+        (
+            {"anyOf": [{"type": 1}, 7, {"enum": {}}]},
+            [("/anyOf/0", "type"), ("/anyOf/1", "schema"), ("/anyOf/2", "enum")],
+        ),
+        ({"allOf": []}, [("", "allOf")]),
+        ({"multipleOf": 0}, [("", "multipleOf")]),
+        ({"minimum": "3"}, [("", "minimum")]),
+        ({"minimum": float("nan")}, [("", "minimum")]),
+        ({"enum": [[float("inf")]]}, [("", "enum")]),
+        ({"const": {"a": "\ud800"}}, [("", "const")]),
+        ({"properties": [1]}, [("", "properties")]),
+        ({"required": ["a", "a"]}, [("", "required")]),
+        ({"$defs": {"unused": {"type": 0}}}, [("/$defs/unused", "type")]),
+        ({"items": 5}, [("", "items")]),
+        ("[]", [("", "schema")]),
+    ],
+)
+def test_what_is_no_schema(schema: Any, problems: list[tuple[str, str]]) -> None:
+    with pytest.raises(SchemaError) as caught:
+        language(schema)
+    assert [(problem.pointer, problem.keyword) for problem in caught.value.problems] == problems
+    assert not isinstance(caught.value, UnsupportedSchema)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{"a": 1, "a": 2}', '{"minimum": NaN}', '{"minimum": 1e99999999}', "{", '{"minimum": Infinity}', '"x"', "null"],
+)
+def test_what_is_no_schema_text(text: str) -> None:
+    with pytest.raises(SchemaError):
+        language(text)
+
+
+@pytest.mark.parametrize("schema", [None, 5, [], b"{}"])
+def test_what_is_not_even_a_source(schema: Any) -> None:
+    with pytest.raises(SchemaError, match="expected a"):
+        language(schema)
+
+
+def test_newer_spellings_are_faults_in_older_drafts_and_the_reverse() -> None:
+    newest = "https://json-schema.org/draft/2020-12/schema"
+    with pytest.raises(SchemaError, match="prefixItems"):
+        language({"$schema": newest, "items": [{}]})
+    with pytest.raises(SchemaError, match="exclusiveMinimum"):
+        language({"$schema": newest, "exclusiveMinimum": True})
+    with pytest.raises(SchemaError, match="exclusiveMinimum"):
+        language({"$schema": "http://json-schema.org/draft-04/schema#", "exclusiveMinimum": 3})
+
+
+@pytest.mark.parametrize(
+    ("schema", "reason"),
+    [
+        (False, "false"),
+        ({"enum": []}, "enum is empty"),
+        ({"type": "string", "enum": [1]}, "enum or const"),
+        (
+            {
+                "type": "object",
+                "properties": {"a": {"type": "object", "properties": {"b": False}, "required": ["b"]}},
+                "required": ["a"],
+            },
+            "/a/b",
+        ),
+        ({"type": "array", "minItems": 3, "maxItems": 2}, "minItems 3 is above maxItems 2"),
+        ({"type": "array", "minItems": 1, "items": False}, "/0"),
+        ({"type": "object", "required": ["a"], "additionalProperties": False}, "/a"),
+        ({"type": "integer", "minimum": 3, "maximum": 2}, "bounds"),
+        ({"type": "integer", "exclusiveMinimum": 2, "exclusiveMaximum": 3}, "bounds"),
+        ({"type": "number", "multipleOf": 0.5, "minimum": 0.6, "maximum": 0.9}, "bounds"),
+        ({"type": "string", "minLength": 3, "maxLength": 2}, "bounds"),
+        ({"allOf": [{"type": "string"}, {"type": "null"}]}, "exclude each other"),
+        (
+            {"type": "object", "minProperties": 2, "properties": {"a": True}, "additionalProperties": False},
+            "properties",
+        ),
+    ],
+)
+def test_what_allows_nothing_says_why(schema: Any, reason: str) -> None:
+    with pytest.raises(UnsatisfiableGrammar, match=reason):
+        language(schema)
+
+
+def test_depth_is_limited_without_recursion() -> None:
+    deep: Any = True
+    for _ in range(600):
+        deep = {"items": deep}
+    with pytest.raises(LimitExceeded, match="max_nesting"):
+        lower_json_schema(deep)
+    assert lower_json_schema(deep, limits=Limits(max_nesting=700)).start
+    with pytest.raises(LimitExceeded):
+        lower_json_schema('{"items":' * 100_000 + "true" + "}" * 100_000)
+    chosen: Any = {"type": "null"}
+    for index in range(500):
+        chosen = {"anyOf": [chosen, {"const": index}]}
+    assert lower_json_schema(chosen).start
+
+
+def test_other_limits() -> None:
+    with pytest.raises(LimitExceeded, match="max_repeat"):
+        lower_json_schema({"type": "string", "maxLength": 10**9})
+    with pytest.raises(LimitExceeded, match="max_source_length"):
+        lower_json_schema("true", limits=Limits(max_source_length=3))
+
+
+@pytest.mark.parametrize("whitespace", ["", "indent", "indent=9", "indent=-1", "pretty"])
+def test_unknown_layouts(whitespace: str) -> None:
+    with pytest.raises(GrammarError, match="whitespace: expected"):
+        lower_json_schema(True, whitespace=whitespace)
+
+
+def test_text_mapping_and_dict_are_one() -> None:
+    schema = {"type": "object", "properties": {"z": {"type": "integer"}, "a": {}}, "required": ["a"]}
+    first, second = lower_json_schema(schema), lower_json_schema(json.dumps(schema))
+    assert first.nodes.tolist() == second.nodes.tolist()
+    assert first.data.tolist() == second.data.tolist()
