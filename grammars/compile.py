@@ -8,9 +8,11 @@ from typing import Any
 from .automaton.machine import Machine
 from .automaton.memory import Memory, wrap
 from .automaton.network import build_network
+from .errors import UnsatisfiableGrammar
 from .ir import IR, Builder
-from .masks.walk import forget_masks
 from .limits import DEFAULT_LIMITS, Limits
+from .masks.spelling import Spelling
+from .masks.walk import forget_masks
 from .matcher import Matcher
 from .vocabulary import Vocabulary
 
@@ -29,6 +31,11 @@ class CompiledGrammar:
         self.num_words = (vocabulary.size + 31) // 32
         self.tables: Memory = wrap(vocabulary.tables)
         self.machine = Machine(build_network(ir, limits=limits), self.num_words, limits)
+        self.spelling: Spelling | None = None
+        if not vocabulary.spells_every_byte:
+            self.spelling = Spelling.needed(self.machine, self.tables, vocabulary)
+            if self.spelling is not None and not self.spelling.is_live(self.machine.start):
+                raise UnsatisfiableGrammar("the tokens of this vocabulary cannot write any text of the grammar")
 
     def matcher(self) -> Matcher:
         """A matcher at the beginning of a text."""

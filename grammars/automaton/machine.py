@@ -65,6 +65,7 @@ class Machine:
     def __init__(self, network: Network, num_words: int, limits: Limits) -> None:
         self.network = network
         self.lock = RLock()
+        self.epoch = 0  # counts how often configurations were renumbered
         self.limits = limits
         self.tenants: WeakSet[Tenant] = WeakSet()
         self.memory: Memory = self._load(network, num_words)
@@ -117,6 +118,7 @@ class Machine:
         live = {self.start}.union(*(tenant.live_configurations() for tenant in self.tenants))
         kept = np.array(sorted(live), np.int32)
         collect(memory, kept)
+        self.epoch += 1
         new_ids = {int(old): new for new, old in enumerate(kept, 1)}
         memory[START] = new_ids[self.start]
         for tenant in self.tenants:

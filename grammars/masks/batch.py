@@ -133,7 +133,7 @@ class BatchFiller:
         for row, matcher in enumerate(matchers):
             if matcher is None:
                 bitmask[row] = -1
-            elif self._executor is None or matcher.knows_bitmask:
+            elif self._executor is None or matcher.knows_bitmask or matcher.grammar.spelling is not None:
                 matcher.fill_next_token_bitmask(bitmask, row)
             else:
                 first = seen.setdefault((id(matcher.grammar), matcher.configuration), row)

@@ -199,6 +199,11 @@ class Vocabulary:
         return content.hexdigest()
 
     @cached_property
+    def spells_every_byte(self) -> bool:
+        """Whether each of the 256 bytes is a token by itself, so that any text at all can be written."""
+        return len({token for token in self.tokens if token is not None and len(token) == 1}) == 256
+
+    @cached_property
     def tables(self) -> Int32Array:
         """All that kernels need (tries, slices, bytes) as one array, computed at first use."""
         return build_tables(self.tokens, self.eos_token_ids)

@@ -1,0 +1,194 @@
+"""Dead ends that come from the vocabulary: text that the grammar allows but no sequence of tokens can write.
+
+A vocabulary with a token for every single byte (byte-level BPE, byte fallback) has none, and pays nothing. For another,
+a configuration is *live* if some sequence of tokens leads to a complete text. Most are live at a glance: if what
+follows can be written with the bytes that are tokens by themselves. The others are searched, token by token.
+
+With vocabulary {a, ac} and the grammar ``ab | ac``, the token ``a`` is allowed by the grammar, but leads nowhere: only
+``ac`` is offered.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from ..automaton.machine import Machine
+from ..automaton.memory import (
+    ACCEPTING,
+    CONFIGURATION_WORDS,
+    CONFIGURATIONS,
+    DEAD,
+    END_CALL,
+    END_EDGE,
+    END_EPSILON,
+    END_ITEM,
+    FINAL,
+    FIRST_CALL,
+    FIRST_EDGE,
+    FIRST_EPSILON,
+    FIRST_ITEM,
+    FLAGS,
+    ITEMS,
+    STACK_EDGES,
+    STACK_WORDS,
+    STACKS,
+    STATE_FLAGS,
+    Memory,
+)
+from ..automaton.network import Network
+from ..errors import LimitExceeded
+from ..vocabulary import Vocabulary
+from ..vocabulary.bitmask import allocate_token_bitmask, allowed_token_ids
+from .walk import consume_token, fill_bitmask
+
+__all__ = ["Spelling", "single_bytes"]
+
+BoolArray = npt.NDArray[np.bool_]
+
+
+def single_bytes(vocabulary: Vocabulary) -> BoolArray:
+    """(256,) the bytes that are tokens by themselves."""
+    found = np.zeros(256, np.bool_)
+    for token in vocabulary.tokens:
+        if token is not None and len(token) == 1:
+            found[token[0]] = True
+    return found
+
+
+def bytes_read(network: Network) -> BoolArray:
+    """(256,) the bytes on any edge of the network."""
+    found = np.zeros(256, np.bool_)
+    for span in np.unique(network.byte_edges[:, 0]):
+        found[span & 0xFF : (span >> 8) + 1] = True
+    return found
+
+
+def writable_states(network: Network, singles: BoolArray) -> BoolArray:
+    """(S,) whether the end of the rule can be reached over bytes of ``singles`` alone: a fixpoint by sweeps."""
+    states = network.states.tolist()
+    edges = [bool(singles[span & 0xFF : (span >> 8) + 1].any()) for span in network.byte_edges[:, 0].tolist()]
+    writable = np.array([record[STATE_FLAGS] & FINAL != 0 for record in states])
+    changed = True
+    while changed:
+        changed = False
+        for state in range(len(states) - 1, -1, -1):
+            if writable[state]:
+                continue
+            record = states[state]
+            targets = [network.byte_edges[edge, 1] for edge in range(record[FIRST_EDGE], record[END_EDGE]) if edges[edge]]
+            targets += network.epsilon_edges[record[FIRST_EPSILON] : record[END_EPSILON]].tolist()
+            for first, back in network.call_edges[record[FIRST_CALL] : record[END_CALL]].tolist():
+                if writable[first] and (back < 0 or writable[back]):
+                    targets.append(first)
+            if any(writable[target] for target in targets):
+                writable[state] = changed = True
+    return writable
+
+
+class Spelling:
+    """Which configurations of a machine the vocabulary can bring to an end; asked with the machine's lock held."""
+
+    def __init__(self, machine: Machine, tables: Memory, vocabulary: Vocabulary, singles: BoolArray) -> None:
+        self.machine = machine
+        self.tables = tables
+        self.bitmask = allocate_token_bitmask(1, vocabulary.size)
+        self.writable = writable_states(machine.network, singles)
+        self.live: dict[int, bool] = {}
+        self.writable_stacks: dict[int, bool] = {}
+        self.epoch = machine.epoch
+
+    @classmethod
+    def needed(cls, machine: Machine, tables: Memory, vocabulary: Vocabulary) -> Spelling | None:
+        """``None`` where there can be no dead ends: every byte the network reads is a token by itself."""
+        singles = single_bytes(vocabulary)
+        if singles[bytes_read(machine.network)].all():
+            return None
+        return cls(machine, tables, vocabulary, singles)
+
+    def is_live(self, configuration: int) -> bool:
+        """Whether tokens lead from here to a complete text. Raises LimitExceeded when the search grows too large."""
+        if self.epoch != self.machine.epoch:
+            self.live.clear()
+            self.writable_stacks.clear()
+            self.epoch = self.machine.epoch
+        if configuration not in self.live:
+            self._search(configuration)
+        return self.live[configuration]
+
+    def _search(self, origin: int) -> None:
+        """Depth first; what was seen on the way to a live end is asked again, what was exhausted is dead."""
+        seen = {origin}
+        parents: dict[int, list[int]] = {origin: []}
+        todo = [origin]
+        alive: list[int] = []
+        while todo:
+            configuration = todo.pop()
+            if self.live.get(configuration) or self._is_writable(configuration):
+                alive.append(configuration)
+                break
+            if self.live.get(configuration) is False:
+                continue
+            for target in self._successors(configuration):
+                parents.setdefault(target, []).append(configuration)
+                if target not in seen:
+                    seen.add(target)
+                    todo.append(target)
+            if len(seen) > self.machine.limits.max_configurations // 2:
+                raise LimitExceeded(
+                    "max_configurations", self.machine.limits.max_configurations, "finding text that the vocabulary can write"
+                )
+        if not alive:
+            self.live.update(dict.fromkeys(seen, False))
+            return
+        while alive:
+            configuration = alive.pop()
+            if not self.live.get(configuration):
+                self.live[configuration] = True
+                alive.extend(parents.get(configuration, ()))
+        self.live.setdefault(origin, True)
+
+    def _is_writable(self, configuration: int) -> bool:
+        """Whether it is complete, or some way on needs only bytes that are tokens by themselves."""
+        memory = self.machine.memory
+        record = memory[CONFIGURATIONS] + CONFIGURATION_WORDS * configuration
+        if memory[record + FLAGS] & ACCEPTING:
+            return True
+        pairs = ((memory[ITEMS] + 2 * item) for item in range(memory[record + FIRST_ITEM], memory[record + END_ITEM]))
+        return any(self.writable[memory[pair]] and self._stack_is_writable(int(memory[pair + 1])) for pair in pairs)
+
+    def _stack_is_writable(self, stack: int) -> bool:
+        """Whether some stack of the set has only return states that are writable: from the bottom up, no recursion."""
+        memory = self.machine.memory
+        todo = [stack]
+        while todo:
+            one = todo[-1]
+            record = memory[STACKS] + STACK_WORDS * one
+            pairs = [memory[STACK_EDGES] + 2 * edge for edge in range(memory[record], memory[record + 1])]
+            below = [int(memory[pair + 1]) for pair in pairs if self.writable[memory[pair]]]
+            missing = [other for other in below if other not in self.writable_stacks]
+            if missing:
+                todo.extend(missing)
+                continue
+            self.writable_stacks[one] = bool(memory[record + 2]) or any(self.writable_stacks[other] for other in below)
+            todo.pop()
+        return self.writable_stacks[stack]
+
+    def _successors(self, configuration: int) -> set[int]:
+        """The configurations that one token leads to."""
+        memory = self.machine.memory
+        status = fill_bitmask(memory, self.tables, configuration, self.bitmask, 0)
+        if status < 0:
+            self._full()
+        found = set()
+        for token_id in allowed_token_ids(self.bitmask[0]):
+            target = consume_token(memory, self.tables, configuration, int(token_id))
+            if target < DEAD:
+                self._full()
+            if target > 0:
+                found.add(int(target))
+        return found
+
+    def _full(self) -> None:
+        limits = self.machine.limits
+        raise LimitExceeded("max_configurations", limits.max_configurations, "finding text that the vocabulary can write")
