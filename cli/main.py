@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import sys
+
 import click
 
 from .commands.extract import extract
 from .commands.generate import generate
+from .failures import EXIT_FAILED
 
 __all__ = ["cli", "main"]
 
@@ -26,4 +30,9 @@ cli.add_command(generate)
 
 def main() -> None:
     """The entry point of the installed script."""
+    if sys.stderr is None:  # closed by the caller, who wants no messages
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  (until the end)
+    if sys.stdout is None:
+        click.echo("Error: standard output is closed", err=True)
+        sys.exit(EXIT_FAILED)
     cli(prog_name="constrained")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import shlex
 import signal
 import subprocess
 import sys
@@ -57,6 +58,21 @@ sys.exit(result.output if result.exit_code != 2 or "torch" in sys.modules else 0
 def test_version_and_help(run: Run) -> None:
     assert run("--version").stdout.startswith("constrained, version 0.")
     assert "extract" in run("--help").stdout
+
+
+@pytest.mark.parametrize(
+    ("redirection", "exit_code", "message"),
+    [(">&-", 1, "standard output is closed"), ("> /dev/full", 1, "No space left on device"), ("2>&-", 0, "")],
+)
+def test_streams_that_take_nothing_end_it_without_a_traceback(
+    tiny_model: Path, tmp_path: Path, redirection: str, exit_code: int, message: str
+) -> None:
+    (tmp_path / "a.txt").write_text("An order.", encoding="utf-8")
+    line = shlex.join(command(["extract", str(tmp_path / "a.txt"), "--fields", FIELDS, "--model", str(tiny_model)]))
+    done = subprocess.run(["bash", "-c", f"{line} {redirection}"], capture_output=True, text=True, check=False)
+    assert done.returncode == exit_code
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_a_closed_pipe_ends_it_quietly(extract_many: list[str]) -> None:
