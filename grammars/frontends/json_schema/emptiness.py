@@ -26,6 +26,8 @@ def settle(shapes: Sequence[ArrayShape | ObjectShape]) -> None:
 
 
 def _allows_some(shape: ArrayShape | ObjectShape) -> bool:
+    if shape.problems:
+        return True  # it will be refused; what it would have allowed is not known
     if isinstance(shape, ArrayShape):
         longest = longest_array(shape)
         return longest is None or longest >= shape.minimum

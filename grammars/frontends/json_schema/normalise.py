@@ -10,12 +10,13 @@ from dataclasses import replace
 from typing import Any
 
 from ...errors import Problem
-from .combine import both, both_numbers, distinct_numbers, either, no_string
-from .disjoint import exactly_one
+from .combine import both, both_numbers, distinct_numbers, no_string
 from .formats import FORMATS, KNOWN_FORMATS
-from .keywords import ARRAY, BOOLEAN, EVERY, INTEGER, NULL, NUMBER, OBJECT, STRING, TYPE_BITS, Draft, Group
-from .load import Document, RemoteReference
+from .in_place import PendingNode
+from .keywords import ARRAY, BOOLEAN, EVERY, INTEGER, NULL, NUMBER, OBJECT, STRING, TYPE_BITS, Group
+from .load import Document
 from .numbers import as_decimal, plain_text
+from .refused import array_problems, general_problems, object_problems
 from .shapes import (
     ANY,
     ANY_GOAL,
@@ -35,8 +36,6 @@ from .shapes import (
 
 __all__ = ["Normaliser"]
 
-_MAX_ALTERNATIVES = 512
-"""Shapes of one node: the product of several ``anyOf`` beyond this is refused."""
 _MAX_PEEKS = 8
 """Nested ``oneOf`` whose branches need each other to be told apart."""
 _NOTHING_MET = 1 << 30
@@ -87,7 +86,7 @@ class Normaliser:
             node = self._nodes.get(key)
             if node is None:
                 if not self.document.groups.get(id(schema), _NOT_PLAIN) & _NOT_PLAIN:
-                    node = self._nodes[key] = self._own_node(schema)
+                    node = self._nodes[key] = self.own_node(schema)
                 else:
                     node = self._solve(goal, key)
             return node
@@ -98,7 +97,7 @@ class Normaliser:
     def _solve(self, goal: Goal, key: object) -> Node:
         """Nodes that wait for the nodes of their branches, on a stack of their own."""
         assert goal is not None
-        stack = [_Pending(self, goal, key)]
+        stack = [PendingNode(self, goal, key)]
         on_stack = {key: 0}
         lowest = _NOTHING_MET  # the outermost pending node that was met again, and so left out
         while True:
@@ -117,7 +116,7 @@ class Normaliser:
                     top.receive(NEVER)  # an alternative that is the whole itself adds nothing
                 else:
                     on_stack[branch_key] = len(stack)
-                    stack.append(_Pending(self, branch, branch_key))
+                    stack.append(PendingNode(self, branch, branch_key))
                 continue
             self._in_progress |= on_stack.keys()
             node = top.finish()
@@ -145,7 +144,7 @@ class Normaliser:
         self._peeking -= 1
         return self._nodes.get(key, ANY)
 
-    def _own_node(self, schema: dict[str, Any]) -> Node:
+    def own_node(self, schema: dict[str, Any]) -> Node:
         """The node of a schema's own keywords, references and in-place applicators apart."""
         key = id(schema)
         node = self._own.get(key)
@@ -178,7 +177,7 @@ class Normaliser:
             if node.is_empty and not values.is_empty:
                 node.reason = "no value of enum or const satisfies the other keywords"
         if groups & _REFUSED:
-            problems = _general_problems(schema, pointer, self.document.table)
+            problems = general_problems(schema, pointer, self.document.table)
             node = replace(node, problems=node.problems + problems)
         return node
 
@@ -267,7 +266,7 @@ class Normaliser:
             self.goal(rest),
             int(schema.get("minItems", 0)),
             None if longest is None else int(longest),
-            _array_problems(schema, pointer, self.document.table),
+            array_problems(schema, pointer, self.document.table),
             pointer,
         )
 
@@ -281,7 +280,7 @@ class Normaliser:
             goal(schema.get("additionalProperties", True)),
             int(schema.get("minProperties", 0)),
             None if most is None else int(most),
-            _object_problems(schema, pointer, self.document.table),
+            object_problems(schema, pointer, self.document.table),
             pointer if most is not None or "minProperties" in schema else "",
             pointer,
         )
@@ -369,169 +368,3 @@ class Normaliser:
                     visit(node)
                 visit(shape.items_node)
         return found
-
-
-class _Pending:
-    """A node in the making: the part that is sure, and the factors (lists of branches) still to be multiplied in."""
-
-    def __init__(self, normaliser: Normaliser, goal: Goal, key: object) -> None:
-        self.normaliser = normaliser
-        self.goal = goal
-        self.key = key
-        self.base = ANY
-        self.factors: list[tuple[str, str, list[Goal]]] = []  # keyword, pointer, branches
-        self.received: list[list[Node]] = []
-        self._expand(goal)
-        self.received = [[] for _ in self.factors]
-        self.factor = 0
-
-    def _expand(self, goal: Goal) -> None:
-        """Take in all schemas that must hold: those of the goal, and what ``$ref`` and ``allOf`` bring."""
-        normaliser, document = self.normaliser, self.normaliser.document
-        assert goal is not None
-        pending: list[tuple[Any, tuple[Any, Any] | None]] = [(schema, None) for schema in reversed(goal)]
-        seen: set[int] = set()
-        while pending:
-            schema, origin = pending.pop()
-            if type(schema) is not dict:
-                if not schema:
-                    self.base = Node(reason="the schema is false", pointer=self.base.pointer)
-                continue
-            if id(schema) in seen:
-                if _among(schema, origin):
-                    self.base = Node(
-                        reason="the schema refers only to itself", pointer=document.pointers.get(id(schema), "")
-                    )
-                continue
-            seen.add(id(schema))
-            here = (schema, origin)
-            groups = document.groups[id(schema)]
-            pointer = document.pointers[id(schema)]
-            target: Any = True
-            if groups & _REFERENCE:
-                target = self._target(schema)
-            if not (groups & _REFERENCE and document.draft <= Draft.DRAFT7):
-                if groups & _OWN:
-                    self.base = both(self.base, normaliser._own_node(schema))
-                if groups & _IN_PLACE:
-                    pending.extend((inner, here) for inner in reversed(schema.get("allOf", ())))
-                    for keyword in ("anyOf", "oneOf"):
-                        if keyword in schema:
-                            branches = [normaliser.goal(branch) for branch in schema[keyword]]
-                            self.factors.append((keyword, pointer, branches))
-            if target is not True:
-                pending.append((target, here))
-
-    def _target(self, schema: dict[str, Any]) -> Any:
-        document = self.normaliser.document
-        target = document.resolve(schema)
-        if isinstance(target, RemoteReference):
-            self.normaliser.unsupported[target] = None
-            return True
-        if isinstance(target, Problem):
-            document.problems.append(target)
-            return True
-        return target
-
-    def next_branch(self) -> tuple[Goal, object] | None:
-        """The next branch whose node is needed."""
-        while self.factor < len(self.factors):
-            branches = self.factors[self.factor][2]
-            done = len(self.received[self.factor])
-            if done < len(branches):
-                branch = branches[done]
-                return branch, id(branch[0]) if branch else None
-            self.factor += 1
-        return None
-
-    def receive(self, node: Node) -> None:
-        """Take the node of the branch that was asked for."""
-        self.received[self.factor].append(node)
-
-    def finish(self) -> Node:
-        """The product of everything."""
-        node = self.base
-        make = self.normaliser.peek
-        for (keyword, pointer, _), branches in zip(self.factors, self.received, strict=True):
-            if _size(node) * sum(map(_size, branches)) > _MAX_ALTERNATIVES**2:
-                problem = Problem(pointer, keyword, f"more than {_MAX_ALTERNATIVES} combinations of alternatives")
-                return replace(node, problems=(*node.problems, problem))
-            products = [both(node, branch) for branch in branches]
-            if keyword == "oneOf":
-                joined = exactly_one(products, f"{pointer}/oneOf", make)
-                if isinstance(joined, str):
-                    problem = Problem(pointer, keyword, joined)
-                    joined = either(products, pointer)
-                    joined = replace(joined, problems=(*joined.problems, problem))
-                node = joined
-            else:
-                node = either(products, f"{pointer}/anyOf")
-            if node.is_empty and not node.reason:
-                node = replace(node, reason=f"no branch of {keyword} allows anything", pointer=pointer)
-        return node
-
-
-def _among(schema: dict[str, Any], origin: tuple[Any, Any] | None) -> bool:
-    """Whether the schema is one of those that led here."""
-    while origin is not None:
-        if origin[0] is schema:
-            return True
-        origin = origin[1]
-    return False
-
-
-def _size(node: Node) -> int:
-    return max(1, len(node.objects), len(node.arrays), len(node.strings), len(node.numbers))
-
-
-# -- assertions that are not enforced -----------------------------------------------------------------------------
-
-_Table = dict[str, Any]
-
-
-def _general_problems(schema: dict[str, Any], pointer: str, table: _Table) -> tuple[Problem, ...]:
-    found = []
-    if "not" in schema and schema["not"] is not False:
-        found.append(Problem(pointer, "not", "negation is not enforced yet"))
-    if "if" in schema and "if" in table and ("then" in schema or "else" in schema):
-        found.append(Problem(pointer, "if", "if/then/else is not enforced yet"))
-    found.extend(
-        Problem(pointer, name, "dynamic references are not resolved yet")
-        for name in ("$dynamicRef", "$recursiveRef")
-        if name in schema and name in table
-    )
-    return tuple(found)
-
-
-def _array_problems(schema: dict[str, Any], pointer: str, table: _Table) -> tuple[Problem, ...]:
-    found = []
-    if schema.get("uniqueItems") is True:
-        longest = schema.get("maxItems")
-        if longest is None or longest > 1:
-            found.append(Problem(pointer, "uniqueItems", "distinct items are not enforced yet"))
-    if "contains" in schema and "contains" in table:
-        found.append(Problem(pointer, "contains", "contains is not enforced yet"))
-    if "unevaluatedItems" in schema and "unevaluatedItems" in table and schema["unevaluatedItems"] not in (True, {}):
-        found.append(Problem(pointer, "unevaluatedItems", "unevaluatedItems is not enforced yet"))
-    return tuple(found)
-
-
-_HARMLESS: dict[str, tuple[Any, ...]] = {
-    "patternProperties": ({},),
-    "propertyNames": (True, {}, {"type": "string"}),
-    "dependencies": ({},),
-    "dependentRequired": ({},),
-    "dependentSchemas": ({},),
-    "unevaluatedProperties": (True, {}),
-}
-"""Keywords of objects that are not enforced, with the values that assert nothing."""
-
-
-def _object_problems(schema: dict[str, Any], pointer: str, table: _Table) -> tuple[Problem, ...]:
-    if schema.keys().isdisjoint(_HARMLESS):
-        return ()
-    return tuple(
-        Problem(pointer, name, f"{name} is not enforced yet")
-        for name, harmless in _HARMLESS.items()
-        if name in schema and name in table and schema[name] not in harmless
-    )

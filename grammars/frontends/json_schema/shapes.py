@@ -28,7 +28,6 @@ __all__ = [
     "NumberValue",
     "ObjectShape",
     "StringShape",
-    "is_never_goal",
     "join_goals",
 ]
 
@@ -50,11 +49,6 @@ def join_goals(left: Goal, right: Goal) -> Goal:
         return left
     known = {id(schema) for schema in left}
     return left + tuple(schema for schema in right if id(schema) not in known)
-
-
-def is_never_goal(goal: Goal) -> bool:
-    """Whether the goal allows nothing, as far as can be seen without normalising it."""
-    return goal is None
 
 
 @dataclass(slots=True, eq=False)

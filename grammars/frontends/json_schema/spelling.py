@@ -7,28 +7,31 @@ spelling also takes every other escape that means the same character; half of a 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
-from ...ir.charset import JSON_TEXT, Charset, difference, from_ranges, intersection
+from ...ir.charset import JSON_TEXT, Charset, from_ranges, intersection
 from ...ir.utf8 import Fragment, utf8_fragment
 
 __all__ = [
+    "END",
+    "FragmentEdges",
+    "SpellingTrie",
     "all_escapes",
     "canonical_escapes",
+    "character_table",
     "hex_fragment",
     "json_text",
-    "other_strings",
     "spellings_of",
 ]
 
 _SHORT_ESCAPES = {0x22: b'\\"', 0x5C: b"\\\\", 0x08: b"\\b", 0x0C: b"\\f", 0x0A: b"\\n", 0x0D: b"\\r", 0x09: b"\\t"}
 _ESCAPED: Charset = from_ranges(((0, 0x1F), (0x22, 0x22), (0x5C, 0x5C)))
-_END = -1
+END = -1
 _Edges = tuple[tuple[int, int, int], ...]
-_FragmentEdges = tuple[tuple[int, int, int, int], ...]
+FragmentEdges = tuple[tuple[int, int, int, int], ...]
 _Table = tuple[_Edges, ...]
-"""An automaton of one character: for each state edges (low byte, high byte, next state), ``_END`` after it."""
+"""An automaton of one character: for each state edges (low byte, high byte, next state), ``END`` after it."""
 
 
 def json_text(text: str) -> bytes:
@@ -150,13 +153,13 @@ def all_escapes(members: Charset) -> tuple[bytes, ...]:
 
 
 @lru_cache(maxsize=2)
-def _character_table(every: bool) -> _Table:
+def character_table(every: bool) -> _Table:
     """The automaton of one spelled character, deterministic; state 0 starts."""
     _, raw = utf8_fragment(JSON_TEXT)
     states = 1 + max(max(source, target) for source, _, _, target in raw)
     table: list[list[tuple[int, int, int]]] = [[] for _ in range(states)]
     for source, low, high, target in raw:
-        table[source].append((low, high, _END if target == 1 else target))
+        table[source].append((low, high, END if target == 1 else target))
 
     def state() -> int:
         table.append([])
@@ -167,7 +170,7 @@ def _character_table(every: bool) -> _Table:
 
     escape, unicode = state(), state()
     table[0].append((92, 92, escape))
-    digits(escape, '"\\bfnrt' + ("/" if every else ""), _END)
+    digits(escape, '"\\bfnrt' + ("/" if every else ""), END)
     digits(escape, "u", unicode)
     if not every:
         second, third, low_digit, high_digit = state(), state(), state(), state()
@@ -175,16 +178,16 @@ def _character_table(every: bool) -> _Table:
         digits(second, "0", third)
         digits(third, "0", low_digit)
         digits(third, "1", high_digit)
-        digits(low_digit, "01234567bef", _END)
-        digits(high_digit, "0123456789abcdef", _END)
-        return tuple(tuple(sorted(edges)) for edges in table)
+        digits(low_digit, "01234567bef", END)
+        digits(high_digit, "0123456789abcdef", END)
+        return tuple(map(_joined, table))
     every_hex = "0123456789abcdefABCDEF"
     second, third, fourth, surrogate = state(), state(), state(), state()
     digits(unicode, every_hex.replace("d", "").replace("D", ""), second)
     digits(unicode, "dD", surrogate)
     digits(second, every_hex, third)
     digits(third, every_hex, fourth)
-    digits(fourth, every_hex, _END)
+    digits(fourth, every_hex, END)
     digits(surrogate, "01234567", third)
     high3, high4, slash, low0, low1, low2, low3, low4 = (state() for _ in range(8))
     digits(surrogate, "89abAB", high3)
@@ -195,8 +198,19 @@ def _character_table(every: bool) -> _Table:
     digits(low1, "dD", low2)
     digits(low2, "cdefCDEF", low3)
     digits(low3, every_hex, low4)
-    digits(low4, every_hex, _END)
-    return tuple(tuple(sorted(edges)) for edges in table)
+    digits(low4, every_hex, END)
+    return tuple(map(_joined, table))
+
+
+def _joined(edges: list[tuple[int, int, int]]) -> _Edges:
+    """The edges in order, neighbours with one target as one."""
+    joined: list[tuple[int, int, int]] = []
+    for low, high, target in sorted(edges):
+        if joined and joined[-1][1] == low - 1 and joined[-1][2] == target:
+            joined[-1] = (joined[-1][0], high, target)
+        else:
+            joined.append((low, high, target))
+    return tuple(joined)
 
 
 # -- automata of whole strings ------------------------------------------------------------------------------------
@@ -218,7 +232,7 @@ def _spellings(character: str) -> tuple[bytes, ...]:
     return tuple(found)
 
 
-class _Trie:
+class SpellingTrie:
     """Strings as a tree of states over bytes: ``edges[state]`` maps a byte to the next state.
 
     With ``every`` spelling the branches of one character meet again, so it is a graph; upper-case hexadecimal
@@ -275,132 +289,10 @@ class _Trie:
 
 def spellings_of(strings: Iterable[str]) -> Fragment:
     """Every spelling of each of the ``strings``, quotes included."""
-    trie = _Trie(strings, True)
+    trie = SpellingTrie(strings, True)
     # trie state s is s + 2; 0 -quote-> the root; every end -quote-> 1
     edges: list[tuple[int, int, int, int]] = [(0, 34, 34, 2)]
     for state, outgoing in enumerate(trie.edges):
         edges.extend((state + 2, byte, byte, target + 2) for byte, target in outgoing.items())
     edges.extend((state + 2, 34, 34, 1) for state in sorted(trie.ends))
     return len(trie.edges) + 2, tuple(edges)
-
-
-def other_strings(names: Sequence[str], *, every: bool) -> tuple[Fragment, Fragment]:
-    """The strings that are none of ``names`` (at least one), without the opening quote, in two parts.
-
-    The first fragment matches up to the character where a string leaves all the names: any text and a quote may
-    follow. The second matches the strings (closing quote included) that are only the beginning of a name.
-    """
-    if not every and all(name.isascii() and name.isprintable() for name in names):
-        joined = "".join(names)
-        if '"' not in joined and "\\" not in joined:
-            return _other_plain_strings(names)
-    return _other_spelled_strings(names, every)
-
-
-def _other_plain_strings(names: Sequence[str]) -> tuple[Fragment, Fragment]:
-    """:func:`other_strings` for names that are spelled as they are, one byte a character: most names by far."""
-    children: list[dict[int, int]] = [{}]
-    ends: set[int] = set()
-    for name in names:
-        state = 0
-        for byte in name.encode():
-            after = children[state].get(byte)
-            if after is None:
-                after = children[state][byte] = len(children)
-                children.append({})
-            state = after
-        ends.add(state)
-    # states: 0 starts (the root), 1 ends, s + 1 is state s > 0 of the trie, then the shared ways out
-    fixed_edges, fixed_count = _ways_out(len(children) + 1)
-    edges = list(fixed_edges)
-    stops: list[tuple[int, int, int, int]] = []
-    exits: dict[tuple[int, ...], int] = {}
-    count = fixed_count
-    base = len(children) + 1
-    dead = _without_a_beginning(children, ends)
-    for state, inner in enumerate(children):
-        source = state + 1 if state else 0
-        key = tuple(inner) if len(inner) < 2 else tuple(sorted(inner))
-        way_out = exits.get(key)
-        if way_out is None:
-            way_out = exits[key] = count
-            count += 1
-            edges.append((way_out, 1, 0, base))
-            edges += [(way_out, low, high, 1) for low, high in _plain_ranges_without(key)]
-        edges.append((source, 1, 0, way_out))
-        for byte, goal in inner.items():
-            edge = (source, byte, byte, goal + 1)
-            edges.append(edge)
-            if goal not in dead:
-                stops.append(edge)
-        if state not in ends:
-            stops.append((source, 34, 34, 1))
-    return (count, tuple(edges)), (len(children) + 1, tuple(stops))
-
-
-def _without_a_beginning(children: Sequence[dict[int, int]], ends: set[int]) -> set[int]:
-    """States of a trie from which no state is reached that is only the beginning of a name."""
-    dead: set[int] = set()
-    for state in sorted(ends, reverse=True):
-        if all(goal in dead for goal in children[state].values()):
-            dead.add(state)
-    return dead
-
-
-@lru_cache(maxsize=4096)
-def _plain_ranges_without(taken: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
-    """The bytes that spell an ASCII character by themselves, without those in ``taken``."""
-    plain = intersection(JSON_TEXT, ((0, 0x7F),))
-    return difference(plain, from_ranges((byte, byte) for byte in taken))
-
-
-@lru_cache(maxsize=512)
-def _ways_out(base: int) -> tuple[_FragmentEdges, int]:
-    """Edges of all characters of several bytes, from state ``base`` to state 1; and the next free state."""
-    table = _character_table(False)
-    edges = []
-    for state, row in enumerate(table):
-        edges += [
-            (base + state, low, high, 1 if after == _END else base + after)
-            for low, high, after in row
-            if state or low >= 0x80 or low == 92
-        ]
-    return tuple(edges), base + len(table)
-
-
-def _other_spelled_strings(names: Sequence[str], every: bool) -> tuple[Fragment, Fragment]:
-    """:func:`other_strings` for any names, by the product of the names' trie and the automaton of a character."""
-    trie = _Trie(names, every)
-    dead = _without_a_beginning(trie.edges, trie.ends)
-    table = _character_table(every)
-    edges_of, ends = trie.edges, trie.ends
-    count = len(edges_of)
-    # states: 0 starts (the root of the trie), 1 ends, s + 1 is state s > 0 of the trie, then the states of the table
-    shared = count  # table state q > 0 is shared + q
-    place = [0] * count  # the state of the table that each state of the trie is in
-    edges: list[tuple[int, int, int, int]] = []
-    stops: list[tuple[int, int, int, int]] = []
-    for state in range(count):  # what lies inside a character comes after the character's start
-        source = state + 1 if state else 0
-        inner = edges_of[state]
-        row = table[place[state]]
-        for low, high, after in row:
-            target = 1 if after == _END else shared + after
-            cut = low
-            for byte in sorted(byte for byte in inner if low <= byte <= high) if inner else ():
-                if cut < byte:
-                    edges.append((source, cut, byte - 1, target))
-                cut = byte + 1
-                goal = inner[byte]
-                place[goal] = 0 if after == _END else after
-                edges.append((source, byte, byte, goal + 1))
-            if cut <= high:
-                edges.append((source, cut, high, target))
-        stops.extend((source, byte, byte, goal + 1) for byte, goal in inner.items() if goal not in dead)
-        if state not in ends and place[state] == 0:
-            stops.append((source, 34, 34, 1))
-    for state in range(1, len(table)):
-        for low, high, after in table[state]:
-            edges.append((shared + state, low, high, 1 if after == _END else shared + after))
-    total = shared + len(table)
-    return (total, tuple(edges)), (count + 1, tuple(stops))

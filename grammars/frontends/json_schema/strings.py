@@ -11,9 +11,10 @@ from ...ir.utf8 import Fragment
 from .compact import as_fragment
 from .formats import FORMATS, format_body
 from .layout import Layout
+from .names import other_strings
 from .prelude import Prelude, prelude_of
 from .shapes import StringShape
-from .spelling import json_text, other_strings, spellings_of
+from .spelling import json_text, spellings_of
 
 __all__ = ["constrained_string", "other_name", "string_values"]
 

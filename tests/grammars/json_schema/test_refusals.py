@@ -69,6 +69,14 @@ def test_keywords_that_assert_nothing() -> None:
     assert language({"type": "array", "minContains": 5, "x-note": {"type": 5}}).takes("[]")
 
 
+def test_what_is_not_enforced_is_never_taken_for_empty() -> None:
+    closed = {"patternProperties": {"^a": True}, "additionalProperties": False, "minProperties": 1}
+    with pytest.raises(UnsupportedSchema, match="patternProperties"):
+        language(closed)
+    with pytest.raises(UnsupportedSchema, match="/properties/x"):
+        language({"properties": {"x": closed | {"required": ["a"]}}})
+
+
 def test_all_problems_at_once() -> None:
     schema = {
         "type": "object",

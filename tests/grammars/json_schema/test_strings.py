@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grammars.frontends.json_schema.spelling import _other_spelled_strings, json_text, other_strings
+from grammars.frontends.json_schema.names import _other_spelled_strings, other_strings
+from grammars.frontends.json_schema.spelling import json_text
 
 from .texts import language
 

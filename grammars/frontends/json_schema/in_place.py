@@ -1,0 +1,136 @@
+"""What applies in place: ``$ref``, ``allOf``, ``anyOf`` and ``oneOf`` multiplied out into one node."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from ...errors import Problem
+from .combine import both, either
+from .disjoint import exactly_one
+from .keywords import Draft, Group
+from .load import RemoteReference
+from .shapes import ANY, Goal, Node
+
+if TYPE_CHECKING:
+    from .normalise import Normaliser
+
+__all__ = ["PendingNode"]
+
+_MAX_ALTERNATIVES = 512
+"""Shapes of one node: the product of several ``anyOf`` beyond this is refused."""
+_REFERENCE, _IN_PLACE = int(Group.REFERENCE), int(Group.IN_PLACE)
+_OWN = int(Group.VALUES | Group.TYPE | Group.NUMBERS | Group.STRINGS | Group.ARRAYS | Group.OBJECTS | Group.REFUSED)
+
+
+class PendingNode:
+    """A node in the making: the part that is sure, and the factors (lists of branches) still to be multiplied in."""
+
+    def __init__(self, normaliser: Normaliser, goal: Goal, key: object) -> None:
+        self.normaliser = normaliser
+        self.goal = goal
+        self.key = key
+        self.base = ANY
+        self.factors: list[tuple[str, str, list[Goal]]] = []  # keyword, pointer, branches
+        self.received: list[list[Node]] = []
+        self._expand(goal)
+        self.received = [[] for _ in self.factors]
+        self.factor = 0
+
+    def _expand(self, goal: Goal) -> None:
+        """Take in all schemas that must hold: those of the goal, and what ``$ref`` and ``allOf`` bring."""
+        normaliser, document = self.normaliser, self.normaliser.document
+        assert goal is not None
+        pending: list[tuple[Any, tuple[Any, Any] | None]] = [(schema, None) for schema in reversed(goal)]
+        seen: set[int] = set()
+        while pending:
+            schema, origin = pending.pop()
+            if type(schema) is not dict:
+                if not schema:
+                    self.base = Node(reason="the schema is false", pointer=self.base.pointer)
+                continue
+            if id(schema) in seen:
+                if _among(schema, origin):
+                    self.base = Node(
+                        reason="the schema refers only to itself", pointer=document.pointers.get(id(schema), "")
+                    )
+                continue
+            seen.add(id(schema))
+            here = (schema, origin)
+            groups = document.groups[id(schema)]
+            pointer = document.pointers[id(schema)]
+            target: Any = True
+            if groups & _REFERENCE:
+                target = self._target(schema)
+            if not (groups & _REFERENCE and document.draft <= Draft.DRAFT7):
+                if groups & _OWN:
+                    self.base = both(self.base, normaliser.own_node(schema))
+                if groups & _IN_PLACE:
+                    pending.extend((inner, here) for inner in reversed(schema.get("allOf", ())))
+                    for keyword in ("anyOf", "oneOf"):
+                        if keyword in schema:
+                            branches = [normaliser.goal(branch) for branch in schema[keyword]]
+                            self.factors.append((keyword, pointer, branches))
+            if target is not True:
+                pending.append((target, here))
+
+    def _target(self, schema: dict[str, Any]) -> Any:
+        document = self.normaliser.document
+        target = document.resolve(schema)
+        if isinstance(target, RemoteReference):
+            self.normaliser.unsupported[target] = None
+            return True
+        if isinstance(target, Problem):
+            document.problems.append(target)
+            return True
+        return target
+
+    def next_branch(self) -> tuple[Goal, object] | None:
+        """The next branch whose node is needed."""
+        while self.factor < len(self.factors):
+            branches = self.factors[self.factor][2]
+            done = len(self.received[self.factor])
+            if done < len(branches):
+                branch = branches[done]
+                return branch, id(branch[0]) if branch else None
+            self.factor += 1
+        return None
+
+    def receive(self, node: Node) -> None:
+        """Take the node of the branch that was asked for."""
+        self.received[self.factor].append(node)
+
+    def finish(self) -> Node:
+        """The product of everything."""
+        node = self.base
+        make = self.normaliser.peek
+        for (keyword, pointer, _), branches in zip(self.factors, self.received, strict=True):
+            if _size(node) * sum(map(_size, branches)) > _MAX_ALTERNATIVES**2:
+                problem = Problem(pointer, keyword, f"more than {_MAX_ALTERNATIVES} combinations of alternatives")
+                return replace(node, problems=(*node.problems, problem))
+            products = [both(node, branch) for branch in branches]
+            if keyword == "oneOf":
+                joined = exactly_one(products, f"{pointer}/oneOf", make)
+                if isinstance(joined, str):
+                    problem = Problem(pointer, keyword, joined)
+                    joined = either(products, pointer)
+                    joined = replace(joined, problems=(*joined.problems, problem))
+                node = joined
+            else:
+                node = either(products, f"{pointer}/anyOf")
+            if node.is_empty and not node.reason:
+                node = replace(node, reason=f"no branch of {keyword} allows anything", pointer=pointer)
+        return node
+
+
+def _among(schema: dict[str, Any], origin: tuple[Any, Any] | None) -> bool:
+    """Whether the schema is one of those that led here."""
+    while origin is not None:
+        if origin[0] is schema:
+            return True
+        origin = origin[1]
+    return False
+
+
+def _size(node: Node) -> int:
+    return max(1, len(node.objects), len(node.arrays), len(node.strings), len(node.numbers))
