@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, BinaryIO, Self
@@ -59,29 +61,27 @@ class LineWriter:
 
 
 class Reporter:
-    """Messages on stderr, above a progress bar where stderr is a terminal and stdout is not.
+    """Messages on stderr, above a progress bar where stderr is a terminal."""
 
-    With both on the terminal the lines themselves show how far it is, and a bar would be drawn across them.
-    """
-
-    def __init__(self, *, total: int | None, results_on_stdout: bool) -> None:
+    def __init__(self, *, total: int | None) -> None:
         self._total = total
-        self._shows_bar = sys.stderr.isatty() and not (results_on_stdout and sys.stdout.isatty())
         self._progress: Progress | None = None
         self._task: TaskID | None = None
 
     def __enter__(self) -> Self:
-        if self._shows_bar:
+        if sys.stderr.isatty():
             from rich.console import Console
             from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-            columns = (
+            self._progress = Progress(
                 TextColumn("{task.description}", markup=False),
                 BarColumn(),
                 MofNCompleteColumn(),
                 TimeElapsedColumn(),
+                console=Console(stderr=True),
+                transient=True,
+                redirect_stdout=False,
             )
-            self._progress = Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False)
             self._task = self._progress.add_task("", total=self._total)
             self._progress.start()
         return self
@@ -94,7 +94,7 @@ class Reporter:
             self._progress = None
 
     def begin(self, name: str) -> None:
-        """A document is being worked on."""
+        """Something is being worked on: a document, or the model."""
         if self._progress is not None and self._task is not None:
             self._progress.update(self._task, description=name)
 
@@ -102,6 +102,18 @@ class Reporter:
         """One document is done, well or not."""
         if self._progress is not None and self._task is not None:
             self._progress.advance(self._task)
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Take the bar away while a result is written to the same terminal."""
+        progress = self._progress if sys.stdout.isatty() else None
+        if progress is not None:
+            progress.stop()
+        try:
+            yield
+        finally:
+            if progress is not None:
+                progress.start()
 
     def say(self, message: str) -> None:
         """One message on stderr."""

@@ -72,7 +72,7 @@ def extract(
         schema if option == "--schema" else fields, option=option, whitespace=settings.whitespace
     )
     total = None if any(is_json_lines(path, text_field) for path in sources) else len(sources)
-    with Reporter(total=total, results_on_stdout=out is None) as reporter, LineWriter(out) as writer:
+    with Reporter(total=total) as reporter, LineWriter(out) as writer:
         run = _Run(reporter, writer, output_type, settings, prompt)
         try:
             run.over(read_documents(sources, text_field=text_field))
@@ -129,6 +129,7 @@ class _Run:
             self._fail(found.name, found.reason)
         else:
             return
+        self._reporter.begin("loading the model")
         model = load_model(self._settings, say=self._reporter.say)
         for item in itertools.chain([found], documents):
             self._reporter.begin(item.name)
@@ -151,7 +152,7 @@ class _Run:
                 document.name, f"cut off after {written} tokens, before the output was whole; raise --max-tokens"
             )
             return
-        with interrupt_deferred():
+        with interrupt_deferred(), self._reporter.aside():
             self._writer.write(_line(result.text, self._output_type))
             self.finished += 1
         self._reporter.finish_one()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import shlex
 import signal
 import subprocess
@@ -128,29 +129,34 @@ def test_a_killed_process_leaves_the_finished_lines_in_its_file(extract_many: li
     assert all(json.loads(line) for line in lines)
 
 
-def test_a_bar_is_drawn_on_a_terminal_and_stdout_holds_lines_only(tiny_model: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("results_too", [False, True], ids=["stderr", "stdout and stderr"])
+def test_a_bar_is_drawn_on_a_terminal_and_results_are_whole_lines(
+    tiny_model: Path, tmp_path: Path, results_too: bool
+) -> None:
     (tmp_path / "a.txt").write_text("An order.", encoding="utf-8")
     leader, follower = pty.openpty()
-    arguments = [
-        "extract",
-        str(tmp_path / "a.txt"),
-        str(tmp_path / "gone.txt"),
-        "--fields",
-        FIELDS,
-        "--model",
-        str(tiny_model),
-    ]
-    process = subprocess.Popen(command(arguments), stdout=subprocess.PIPE, stderr=follower)
+    files = [str(tmp_path / "a.txt"), str(tmp_path / "gone.txt"), str(tmp_path / "a.txt")]
+    process = subprocess.Popen(
+        command(["extract", *files, "--fields", FIELDS, "--model", str(tiny_model)]),
+        stdout=follower if results_too else subprocess.PIPE,
+        stderr=follower,
+    )
     os.close(follower)
     with ThreadPoolExecutor(1) as reader:  # nothing may wait for the terminal to be read
         screen_read = reader.submit(_read_all, leader)
         out, _ = process.communicate(timeout=PATIENCE)
         screen = screen_read.result(timeout=PATIENCE)
     assert process.returncode == 1
-    (line,) = out.splitlines()
-    assert list(json.loads(line)) == ["paid", "size"]
     assert "gone.txt: No such file or directory" in screen
-    assert "/2" in screen
+    assert "/3" in screen
+    written = _shown_lines(screen) if results_too else out.decode().splitlines()
+    values = [json.loads(line) for line in written if line.startswith("{")]
+    assert [list(value) for value in values] == [["paid", "size"]] * 2
+
+
+def _shown_lines(screen: str) -> list[str]:
+    """What stays on the terminal: lines without the sequences that move the cursor and erase."""
+    return [re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", line).rpartition("\r")[2] for line in screen.split("\r\n")]
 
 
 def _read_all(descriptor: int) -> str:

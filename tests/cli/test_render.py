@@ -44,7 +44,7 @@ def test_a_file_is_replaced_with_the_first_line_and_not_before(tmp_path: Path) -
 
 
 def test_messages_go_to_stderr_and_no_bar_is_drawn_off_a_terminal(capfd: pytest.CaptureFixture[str]) -> None:
-    with Reporter(total=2, results_on_stdout=True) as reporter:
+    with Reporter(total=2) as reporter:
         reporter.begin("[bold]a[/bold]")
         reporter.say("a: [no] markup")
         reporter.finish_one()
