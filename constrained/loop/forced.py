@@ -48,9 +48,12 @@ def consume_forced(
         return []
     run: list[int] = []
     while len(run) < limit:
+        forced = matcher.forced_bytes()
+        if not forced:  # a choice of bytes is a choice of tokens; asking for these costs more
+            break
         ids: list[int] = []
         if mode == "canonical":
-            ids = _consume_canonical(engine, matcher, [*left_ids[-_LEFT_TOKENS:], *run][-_LEFT_TOKENS:])
+            ids = _consume_canonical(engine, matcher, forced, [*left_ids[-_LEFT_TOKENS:], *run][-_LEFT_TOKENS:])
         if not ids:
             ids = _consume_single(engine, matcher)
         if not ids:
@@ -67,10 +70,9 @@ def _consume_single(engine: Engine, matcher: TokenMatcher) -> list[int]:
     return ids[: matcher.try_consume(ids)] if ids else ids
 
 
-def _consume_canonical(engine: Engine, matcher: TokenMatcher, left_ids: Sequence[int]) -> list[int]:
+def _consume_canonical(engine: Engine, matcher: TokenMatcher, forced: bytes, left_ids: Sequence[int]) -> list[int]:
     """Consume the forced bytes, as the tokenizer writes them, but for what could grow past their end."""
-    forced = matcher.forced_bytes()
-    ids = tokens_after(engine, left_ids, forced) if forced else []
+    ids = tokens_after(engine, left_ids, forced)
     if not ids:
         return []
     count = matcher.try_consume(ids)
