@@ -67,7 +67,20 @@ else:
         if cache_file is None:
             raise RuntimeError(f"numba {numba.__version__}: expected a cache file, found none; use a tested version")
         cache_file._source_stamp = _stamp_of_kernels(function.__module__.partition(".")[0])
+        compile_for = dispatcher.compile
+        dispatcher.compile = lambda signature: compile_for(_widened(signature))
         return cast(Function, dispatcher)
+
+    def _widened(signature: Any) -> Any:
+        """The signature with every integer as int64.
+
+        numba compiles a function once for each mixture of int32, int64 and literals it is called with, which doubled
+        the time of a cold start; a call with a narrower integer is converted instead.
+        """
+        if not isinstance(signature, tuple):
+            return signature
+        plain = (types.unliteral(argument) for argument in signature)
+        return tuple(types.int64 if isinstance(argument, types.Integer) else argument for argument in plain)
 
     @intrinsic  # type: ignore[untyped-decorator]
     def copy_words(typing: Any, target: Any, at: Any, source: Any, first: Any, count: Any) -> Any:

@@ -47,7 +47,8 @@ def emit_literal(counts: Int64Array, edges: Int32Array, text: npt.NDArray[np.uin
     """A chain of single bytes."""
     for index in range(len(text)):
         after = target if index == len(text) - 1 else new_state(counts)
-        add_edge(counts, edges, source, text[index], text[index], after)
+        byte = np.int64(text[index])
+        add_edge(counts, edges, source, byte, byte, after)
         source = after
 
 
@@ -59,7 +60,8 @@ def emit_literals(
     """A trie of sorted, distinct texts."""
     longest = 0
     for member in members:
-        longest = max(longest, nodes[member, 2])
+        if nodes[member, 2] > longest:
+            longest = nodes[member, 2]
     path = np.empty(longest + 1, np.int64)
     path[0] = source
     before = data[:0]
@@ -67,7 +69,7 @@ def emit_literals(
         first, length = nodes[members[index], 1], nodes[members[index], 2]
         text = data[first : first + length]
         shared = 0
-        while shared < min(len(before), length) and before[shared] == text[shared]:
+        while shared < len(before) and shared < length and before[shared] == text[shared]:
             shared += 1
         is_prefix = False  # of the next text: then its end has a way on
         if index + 1 < len(members) and nodes[members[index + 1], 2] > length:
@@ -78,7 +80,8 @@ def emit_literals(
         for position in range(shared, length):
             last = position == length - 1 and not is_prefix
             path[position + 1] = target if last else new_state(counts)
-            add_edge(counts, edges, path[position], text[position], text[position], path[position + 1])
+            byte = np.int64(text[position])
+            add_edge(counts, edges, path[position], byte, byte, path[position + 1])
         if is_prefix:
             add_edge(counts, edges, path[length], 1, 0, target)
         before = text

@@ -22,7 +22,7 @@ def add_edge(counts: Int64Array, edges: Int32Array, source: int, low: int, high:
     """A byte edge, or an epsilon edge when ``low > high`` (marked by a span of -1)."""
     row = counts[EDGES]
     edges[row, 0] = source
-    edges[row, 1] = int(low) | int(high) << 8 if low <= high else -1
+    edges[row, 1] = low | high << 8 if low <= high else -1
     edges[row, 2] = target
     counts[EDGES] = row + 1
 

@@ -81,7 +81,7 @@ def step_character(offsets: Int32Array, table: Int32Array, place: int, byte: int
     """The automaton of one character after a byte; 0 when the character is complete."""
     for edge in range(offsets[place], offsets[place + 1]):
         if table[edge, 0] <= byte <= table[edge, 1]:
-            return max(0, table[edge, 2])
+            return table[edge, 2] if table[edge, 2] > 0 else 0
     return 0
 
 

@@ -124,6 +124,8 @@ def push(memory: Memory, return_state: int, below: int) -> int:
 @kernel
 def known_union(memory: Memory, left: int, right: int) -> int:
     """The union of two different sets if the memo still holds it, else -1."""
+    if left > right:
+        left, right = right, left
     memo = memory[UNIONS] + UNION_WORDS * (mix(left, right) & (UNION_SLOTS - 1))
     if memory[memo] == left and memory[memo + 1] == right:
         return memory[memo + 2]
@@ -133,6 +135,8 @@ def known_union(memory: Memory, left: int, right: int) -> int:
 @kernel
 def open_frame(memory: Memory, parent: int, left: int, right: int) -> int:
     """Begin a union on top of the scratch stack; its frame, or TOO_DEEP."""
+    if left > right:
+        left, right = right, left
     frame = memory[UNION_TOP]
     left_record, right_record = memory[STACKS] + STACK_WORDS * left, memory[STACKS] + STACK_WORDS * right
     most = memory[left_record + 1] - memory[left_record] + memory[right_record + 1] - memory[right_record]
@@ -173,7 +177,7 @@ def merge_edges(memory: Memory, frame: int) -> int:
         from_right = i >= left_end or (j < right_end and memory[edges + 2 * j] <= memory[edges + 2 * i])
         if from_left and from_right:
             left, right = memory[edges + 2 * i + 1], memory[edges + 2 * j + 1]
-            below = left if left == right else known_union(memory, min(left, right), max(left, right))
+            below = left if left == right else known_union(memory, left, right)
             if below < 0:
                 waits = 1
                 break
@@ -214,7 +218,6 @@ def union(memory: Memory, left: int, right: int) -> int:
     """
     if left == right:
         return left
-    left, right = min(left, right), max(left, right)
     result = known_union(memory, left, right)
     if result >= 0:
         return result
@@ -226,7 +229,7 @@ def union(memory: Memory, left: int, right: int) -> int:
         if merge_edges(memory, frame):
             left = memory[edges + 2 * memory[words + 3] + 1]
             right = memory[edges + 2 * memory[words + 4] + 1]
-            frame = open_frame(memory, frame, min(left, right), max(left, right))
+            frame = open_frame(memory, frame, left, right)
             continue
         result = close_frame(memory, frame)
         if result < 0:

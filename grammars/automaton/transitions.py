@@ -58,12 +58,14 @@ def compute_transition(memory: Memory, configuration: int, byte: int) -> int:
         for edge in range(memory[state + FIRST_EDGE], memory[state + END_EDGE]):
             span = memory[edges + 2 * edge]
             low, high = span & 0xFF, span >> 8
+            # plain comparisons: numba compiles min and max as functions of their own
             if byte < low:
-                highest = min(highest, low - 1)
+                highest = low - 1 if low <= highest else highest
             elif byte > high:
-                lowest = max(lowest, high + 1)
+                lowest = high + 1 if high >= lowest else lowest
             else:
-                lowest, highest = max(lowest, low), min(highest, high)
+                lowest = low if low > lowest else lowest
+                highest = high if high < highest else highest
                 status = add_item(memory, memory[edges + 2 * edge + 1], stack)
                 if status < 0:
                     return status

@@ -248,7 +248,7 @@ class Builder:
         return IR(
             nodes=np.array(self._nodes, np.int32).reshape(-1, 4),
             children=np.array(self._children, np.int32),
-            data=np.frombuffer(bytes(self._data), np.uint8),
+            data=np.frombuffer(bytearray(self._data), np.uint8),
             fragments=np.array(offsets, np.int32),
             fragment_states=np.array(states, np.int32),
             fragment_edges=np.array(edges, np.int32).reshape(-1, 4),

@@ -100,7 +100,8 @@ def compute_bitmask(memory: Memory, tables: Memory, configuration: int, mask: in
     capacity = memory[record + CAPACITY]
     roots = tables[ROOTS]
     if capacity > 0:
-        copy_words(memory, mask, tables, tables[SLICES] + min(capacity, NUM_SLICES - 1) * num_words, num_words)
+        slice_row = capacity if capacity < NUM_SLICES else NUM_SLICES - 1
+        copy_words(memory, mask, tables, tables[SLICES] + slice_row * num_words, num_words)
         if capacity >= UNBOUNDED_CAPACITY or memory[record + FLAGS] & ONLY_TEXT:
             roots += 256
     else:

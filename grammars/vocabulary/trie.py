@@ -25,9 +25,8 @@ LONGEST_TOKEN: Final = (1 << 11) - 1
 @kernel
 def common_prefix(data: Int32Array, a: int, a_end: int, b: int, b_end: int) -> int:
     """Length of the common prefix of ``data[a:a_end]`` and ``data[b:b_end]``."""
-    most = min(a_end - a, b_end - b)
     count = 0
-    while count < most and data[a + count] == data[b + count]:
+    while a + count < a_end and b + count < b_end and data[a + count] == data[b + count]:
         count += 1
     return count
 
