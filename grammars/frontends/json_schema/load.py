@@ -176,7 +176,7 @@ class Document:
             if depth > self.limits.max_nesting:
                 raise LimitExceeded("max_nesting", self.limits.max_nesting, f"schemas nested at {pointer[:80]}...")
             pointers[key] = pointer
-            if id_keyword in schema or "$anchor" in schema:
+            if id_keyword in schema or "$anchor" in schema or "$dynamicAnchor" in schema:
                 base = self._name(schema, id_keyword, base)
             if base:
                 self._bases[key] = base

@@ -52,6 +52,7 @@ def test_deep_schemas_without_recursion_keep_their_indent() -> None:
         ("#/$defs/x/anyOf/1", {"$defs": {"x": {"anyOf": [True, {"type": "integer"}]}}}),
         ("#/elsewhere/x", {"elsewhere": {"x": {"type": "integer"}}}),
         ("#name", {"$defs": {"x": {"$anchor": "name", "type": "integer"}}}),
+        ("#name", {"$defs": {"x": {"$dynamicAnchor": "name", "type": "integer"}}}),
         ("http://a.example/x", {"$defs": {"x": {"$id": "http://a.example/x", "type": "integer"}}}),
         ("other", {"$id": "http://a.example/root", "$defs": {"x": {"$id": "other", "type": "integer"}}}),
         ("http://a.example/root#/$defs/x", {"$id": "http://a.example/root", "$defs": {"x": {"type": "integer"}}}),
