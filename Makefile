@@ -7,6 +7,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 INSTALL := $(PIP) install --quiet --constraint constraints.txt --editable
 RUN_STAMP := $(VENV)/.installed
 TEST_STAMP := $(VENV)/.installed-test
+BENCH_STAMP := $(VENV)/.installed-bench
 INPUTS := pyproject.toml setup.py constraints.txt
 
 # Public test data beside the checkout, where there is some; tests that want it skip without it.
@@ -16,11 +17,12 @@ export CONSTRAINED_DATA := $(abspath ../shared/data)
 endif
 endif
 
-.PHONY: help demo test lint fuzz bench clean
+.PHONY: help env demo test lint fuzz bench clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make demo    extract JSON from the documents in examples/ with the small embedded model"
+	@echo "make env     make .venv with everything that developing needs"
 	@echo "make test    run every test"
 	@echo "make lint    ruff, mypy, and the layers of imports"
 	@echo "make fuzz    the property tests, for long"
@@ -42,6 +44,13 @@ $(TEST_STAMP): $(INPUTS) | $(BIN)/python
 	@$(INSTALL) '.[test]'
 	@touch $(RUN_STAMP) $@
 
+$(BENCH_STAMP): $(INPUTS) | $(BIN)/python
+	@echo "installing with the engines to compare with" >&2
+	@$(INSTALL) '.[test,peers]'
+	@touch $(RUN_STAMP) $(TEST_STAMP) $@
+
+env: $(TEST_STAMP)
+
 demo: $(RUN_STAMP)
 	@set -e; for name in invoice email job_advertisement; do \
 	    echo "constrained extract examples/$$name.txt --schema examples/$$name.schema.json" >&2; \
@@ -60,9 +69,10 @@ lint: $(TEST_STAMP)
 fuzz: $(TEST_STAMP)
 	CONSTRAINED_HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest -m 'not real_model'
 
-bench: $(TEST_STAMP)
+bench: $(BENCH_STAMP)
 	$(BIN)/python -m benchmarks.quality
 	$(BIN)/python -m benchmarks.decode
+	$(BIN)/python -m benchmarks.masks
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
