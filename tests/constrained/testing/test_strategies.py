@@ -19,7 +19,7 @@ search = settings(database=None, max_examples=2000, deadline=None, phases=[Phase
 
 def below(recogniser: Recogniser, node: int) -> set[int]:
     """All nodes that the node is made of."""
-    pending, seen = [node], set()
+    pending, seen = [node], set[int]()
     while pending:
         new = set(recogniser.children(pending.pop())) - seen
         pending += new
