@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from constrained.processors.context import StepContext
-from constrained.processors.philox import MAX_POSITION, philox_blocks, philox_word, philox_words_tensor
+from constrained.processors.philox import draw_key, philox_blocks, philox_word, philox_words_tensor
 from grammars.jit import kernel
 
 __all__ = ["draw", "draw_tensor", "gumbel"]
@@ -46,9 +46,7 @@ _NOISE_MAX = float(_BOUNDS[-1])
 def _draw_wide(
     logits: NDArray[np.float32],
     best: int,
-    seed: np.uint64,
-    stream: np.uint64,
-    position: np.uint64,
+    key: NDArray[np.uint64],
     bounds: NDArray[np.float64],
     noise_max: float,
     words: NDArray[np.uint32],
@@ -60,7 +58,7 @@ def _draw_wide(
     rounded alike on both sides, so a bound that is not below the noise gives a sum that is not below the score.)
     """
     size = logits.shape[0]
-    best_score = float(logits[best]) + gumbel(philox_word(np.uint64(best), position, stream, seed))
+    best_score = float(logits[best]) + gumbel(philox_word(best, key))
     for start in range(0, size, _CHUNK):
         stop = min(start + _CHUNK, size)
         live = 0
@@ -69,7 +67,7 @@ def _draw_wide(
                 live += 1
         if live == 0:
             continue
-        philox_blocks(np.uint64(start >> 2), position, stream, seed, words[0], words[1], words[2], words[3])
+        philox_blocks(start >> 2, key, words[0], words[1], words[2], words[3])
         for lane in range(4):
             lane_words = words[lane]
             live = 0
@@ -95,18 +93,16 @@ def _draw_narrow(
     logits: NDArray[np.float32],
     best: int,
     token_ids: NDArray[np.int64],
-    seed: np.uint64,
-    stream: np.uint64,
-    position: np.uint64,
+    key: NDArray[np.uint64],
     noise_max: float,
 ) -> int:
     """The winning column of ``logits`` (N,) whose column j is token ``token_ids[j]``, the ids ascending."""
-    best_score = float(logits[best]) + gumbel(philox_word(np.uint64(token_ids[best]), position, stream, seed))
+    best_score = float(logits[best]) + gumbel(philox_word(token_ids[best], key))
     for column in range(logits.shape[0]):
         logit = float(logits[column])
         if logit + noise_max < best_score:
             continue
-        score = logit + gumbel(philox_word(np.uint64(token_ids[column]), position, stream, seed))
+        score = logit + gumbel(philox_word(token_ids[column], key))
         if score > best_score or (score == best_score and column < best):
             best = column
             best_score = score
@@ -133,37 +129,29 @@ def _draw_row(context: StepContext, row: int, logits: NDArray[np.float32], ids: 
         return -1
     if context.sampling[row].is_greedy:
         return best
-    position = np.uint64(_checked_position(context.positions[row]))
-    seed, stream = np.uint64(context.sampling[row].seed), np.uint64(context.streams[row])
+    key = _key_of(context, row)
     if ids is not None:
-        return int(_draw_narrow(logits, best, ids, seed, stream, position, _NOISE_MAX))
+        return int(_draw_narrow(logits, best, ids, key, _NOISE_MAX))
     words = np.empty((4, _CHUNK_BLOCKS), np.uint32)
-    return int(_draw_wide(logits, best, seed, stream, position, _BOUNDS, _NOISE_MAX, words))
+    return int(_draw_wide(logits, best, key, _BOUNDS, _NOISE_MAX, words))
 
 
 def draw_tensor(context: StepContext, logits: Tensor) -> Tensor:
     """The same as :func:`draw` in tensor operations, for any device; the ids are int64 (B,)."""
     device = logits.device
     greedy = torch.tensor([config.is_greedy for config in context.sampling], device=device)
-    seeds = _bit_patterns([config.seed for config in context.sampling], device)
-    streams = _bit_patterns(context.streams, device)
-    positions = torch.tensor([_checked_position(position) for position in context.positions], device=device)
+    keys = np.stack([_key_of(context, row) for row in range(context.batch_size)]).view(np.int64)
+    key_tensor = torch.from_numpy(keys).to(device, non_blocking=True)  # (B, 3)
     ids = context.token_ids
     if ids is None:
         ids = torch.arange(logits.shape[1], device=device).expand(logits.shape)  # (B, N)
-    uniform = (philox_words_tensor(ids, positions, streams, seeds).double() + 0.5) * 2.0**-32
+    uniform = (philox_words_tensor(ids, key_tensor).double() + 0.5) * 2.0**-32
     noise = -torch.log(-torch.log(uniform))
     scores = logits.double() + noise.masked_fill_(greedy[:, None], 0.0)  # (B, N)
     columns = scores.argmax(dim=1, keepdim=True)  # the first of equal ones
     return ids.gather(1, columns)[:, 0].masked_fill(scores.amax(dim=1) == -torch.inf, -1)
 
 
-def _bit_patterns(values: tuple[int, ...] | list[int], device: torch.device) -> Tensor:
-    """Unsigned 64-bit integers as the int64 of the same bits."""
-    return torch.tensor([value - 2**64 if value >= 2**63 else value for value in values], device=device)
-
-
-def _checked_position(position: int) -> int:
-    if not 0 <= position <= MAX_POSITION:
-        raise ValueError(f"position: expected 0 to {MAX_POSITION:,}, got {position}")
-    return position
+def _key_of(context: StepContext, row: int) -> NDArray[np.uint64]:
+    """(3,) What makes the noise of one row."""
+    return draw_key(seed=context.sampling[row].seed, stream=context.streams[row], position=context.positions[row])

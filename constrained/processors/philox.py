@@ -21,7 +21,7 @@ from torch import Tensor
 
 from grammars.jit import kernel
 
-__all__ = ["MAX_POSITION", "philox_blocks", "philox_word", "philox_words_tensor"]
+__all__ = ["MAX_POSITION", "draw_key", "philox_blocks", "philox_word", "philox_words_tensor"]
 
 MAX_POSITION = 2**28 - 1
 
@@ -34,12 +34,17 @@ _WEYL_0 = np.uint64(0x9E3779B9)
 _WEYL_1 = np.uint64(0xBB67AE85)
 
 
+def draw_key(*, seed: int, stream: int, position: int) -> NDArray[np.uint64]:
+    """(3,) What the kernels take: seed and stream from 0 to 2**64 - 1, position from 0 to :data:`MAX_POSITION`."""
+    if not 0 <= position <= MAX_POSITION:
+        raise ValueError(f"position: expected 0 to {MAX_POSITION:,}, got {position}")
+    return np.array([seed, stream, position], np.uint64)
+
+
 @kernel
 def philox_blocks(
-    first: np.uint64,
-    position: np.uint64,
-    stream: np.uint64,
-    seed: np.uint64,
+    first: int,
+    key: NDArray[np.uint64],
     words_0: NDArray[np.uint32],
     words_1: NDArray[np.uint32],
     words_2: NDArray[np.uint32],
@@ -47,15 +52,18 @@ def philox_blocks(
 ) -> None:
     """Fill the words of ids 4 * first, 4 * first + 1, ...: word k of the j-th block into ``words_k[j]``.
 
+    ``key`` is that of :func:`draw_key`.
     The rounds stand in the loop, and the four words in arrays of their own, so that the
     compiler makes vector code of it: some 0.4 ns a word.
     """
-    stream_low = stream & _MASK
-    stream_high = stream >> _SHIFT
-    seed_low = seed & _MASK
-    seed_high = seed >> _SHIFT
+    seed_low = key[0] & _MASK
+    seed_high = key[0] >> _SHIFT
+    stream_low = key[1] & _MASK
+    stream_high = key[1] >> _SHIFT
+    position = key[2]
+    origin = np.uint64(first)
     for block in range(words_0.shape[0]):
-        x0 = (first + np.uint64(block)) & _MASK
+        x0 = (origin + np.uint64(block)) & _MASK
         x1 = position
         x2 = stream_low
         x3 = stream_high
@@ -77,14 +85,14 @@ def philox_blocks(
 
 
 @kernel
-def philox_word(token_id: np.uint64, position: np.uint64, stream: np.uint64, seed: np.uint64) -> np.uint64:
-    """The word of one id."""
-    x0 = token_id >> np.uint64(2)
-    x1 = position
-    x2 = stream & _MASK
-    x3 = stream >> _SHIFT
-    key_0 = seed & _MASK
-    key_1 = seed >> _SHIFT
+def philox_word(token_id: int, key: NDArray[np.uint64]) -> np.uint64:
+    """The word of one id under the ``key`` of :func:`draw_key`."""
+    x0 = np.uint64(token_id) >> np.uint64(2)
+    x1 = key[2]
+    x2 = key[1] & _MASK
+    x3 = key[1] >> _SHIFT
+    key_0 = key[0] & _MASK
+    key_1 = key[0] >> _SHIFT
     for _ in range(_ROUNDS):
         product_0 = _MULTIPLIER_0 * x0
         product_1 = _MULTIPLIER_1 * x2
@@ -94,25 +102,30 @@ def philox_word(token_id: np.uint64, position: np.uint64, stream: np.uint64, see
         x3 = product_0 & _MASK
         key_0 = (key_0 + _WEYL_0) & _MASK
         key_1 = (key_1 + _WEYL_1) & _MASK
-    lane = token_id & np.uint64(3)
-    if lane < np.uint64(2):
-        return x0 if lane == np.uint64(0) else x1
-    return x2 if lane == np.uint64(2) else x3
+    lane = token_id & 3
+    word: np.uint64 = x0
+    if lane == 1:
+        word = x1
+    elif lane == 2:
+        word = x2
+    elif lane == 3:
+        word = x3
+    return word
 
 
-def philox_words_tensor(token_ids: Tensor, positions: Tensor, streams: Tensor, seeds: Tensor) -> Tensor:
-    """The words of ids (B, N) under positions, streams and seeds (B,), as int64 (B, N) on their device.
+def philox_words_tensor(token_ids: Tensor, keys: Tensor) -> Tensor:
+    """The words of ids (B, N) under keys (B, 3), as int64 (B, N) on their device.
 
-    Streams and seeds are 64-bit patterns held in int64. The same words as the kernels', bit for bit; meant for devices
-    other than the CPU.
+    Keys are those of :func:`draw_key`, their bits read as int64. The words are the kernels', bit for bit; meant for
+    devices other than the CPU.
     """
     mask = 0xFFFFFFFF
     x0 = token_ids >> 2  # (B, N)
-    x1 = positions[:, None].expand_as(x0)
-    x2 = (streams & mask)[:, None].expand_as(x0)
-    x3 = ((streams >> 32) & mask)[:, None].expand_as(x0)
-    key_0 = (seeds & mask)[:, None]  # (B, 1)
-    key_1 = ((seeds >> 32) & mask)[:, None]
+    x1 = keys[:, 2:].expand_as(x0)
+    x2 = (keys[:, 1:2] & mask).expand_as(x0)
+    x3 = ((keys[:, 1:2] >> 32) & mask).expand_as(x0)
+    key_0 = keys[:, :1] & mask  # (B, 1)
+    key_1 = (keys[:, :1] >> 32) & mask
     for _ in range(_ROUNDS):
         product_0 = x0 * int(_MULTIPLIER_0)  # wraps in int64; the bits are those of the unsigned product
         product_1 = x2 * int(_MULTIPLIER_1)

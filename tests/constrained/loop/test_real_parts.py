@@ -172,6 +172,16 @@ def test_a_constant_needs_no_pass_and_is_written_as_the_tokenizer_writes_it() ->
     assert list(result.token_ids) == TOKENIZER.tokenize(text)
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_nothing_is_forced_where_the_text_may_end(mode: ForcedMode) -> None:
+    vocabulary = ENGINES[0].vocabulary
+    grammar = grammars.compile_regex("the name(: the date)?", vocabulary)
+    wish = [*TOKENIZER.tokenize("the name"), vocabulary.eos_token_ids[0]]
+    model = FakeModel(vocabulary.size, wish=wish, prompt_length=1)
+    result = generate(replace(ENGINES[0], model=model), Request(prompt_ids=[1], matcher=grammar.matcher(), forced=mode))
+    assert (result.text, result.stop_reason, result.complete) == ("the name", "eos", True)
+
+
 def test_rows_with_and_without_a_grammar_share_the_steps() -> None:
     engine = ENGINES[1]
     requests = [

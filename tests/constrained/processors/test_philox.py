@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from constrained.processors.philox import MAX_POSITION, philox_blocks, philox_word, philox_words_tensor
+from constrained.processors.philox import MAX_POSITION, draw_key, philox_blocks, philox_word, philox_words_tensor
 
 from . import reference
 
@@ -36,10 +36,7 @@ def test_the_twin_gives_the_known_answers(counter: list[int], key: list[int], ex
 @pytest.mark.parametrize(("counter", "key", "expected"), KNOWN)
 def test_the_kernel_gives_the_known_answers(counter: list[int], key: list[int], expected: list[int]) -> None:
     stream, seed = counter[2] + (counter[3] << 32), key[0] + (key[1] << 32)
-    block = [
-        philox_word(np.uint64(4 * counter[0] + lane), np.uint64(counter[1]), np.uint64(stream), np.uint64(seed))
-        for lane in range(4)
-    ]
+    block = [philox_word(4 * counter[0] + lane, np.array([seed, stream, counter[1]], np.uint64)) for lane in range(4)]
     assert [int(word) for word in block] == expected
 
 
@@ -59,14 +56,14 @@ def test_the_twin_agrees_with_numpy_at_the_width_that_numpy_has() -> None:
 
 @given(seed=words_64, stream=words_64, position=positions, token_id=token_ids)
 def test_one_word_is_the_twin_s(seed: int, stream: int, position: int, token_id: int) -> None:
-    word = philox_word(np.uint64(token_id), np.uint64(position), np.uint64(stream), np.uint64(seed))
+    word = philox_word(token_id, draw_key(seed=seed, stream=stream, position=position))
     assert int(word) == reference.word(seed, stream, position, token_id)
 
 
 @given(seed=words_64, stream=words_64, position=positions, first=st.integers(0, 2**18), count=st.integers(1, 9))
 def test_blocks_are_the_words_of_their_ids(seed: int, stream: int, position: int, first: int, count: int) -> None:
     words = np.empty((4, count), np.uint32)
-    philox_blocks(np.uint64(first), np.uint64(position), np.uint64(stream), np.uint64(seed), *words)
+    philox_blocks(first, draw_key(seed=seed, stream=stream, position=position), *words)
     expected = [reference.word(seed, stream, position, 4 * first + offset) for offset in range(4 * count)]
     assert words.T.flatten().tolist() == expected
 
@@ -75,9 +72,8 @@ def test_blocks_are_the_words_of_their_ids(seed: int, stream: int, position: int
     rows=st.lists(st.tuples(words_64, words_64, positions, token_ids, token_ids), min_size=1, max_size=4),
 )
 def test_the_tensor_form_gives_the_same_words(rows: list[tuple[int, int, int, int, int]]) -> None:
-    seeds, streams, places, *columns = zip(*rows, strict=True)
-    as_int64 = [torch.from_numpy(np.array(values, np.uint64).view(np.int64)) for values in (seeds, streams)]
-    words = philox_words_tensor(torch.tensor(columns).T, torch.tensor(places), as_int64[1], as_int64[0])
+    keys = np.array([row[:3] for row in rows], np.uint64).view(np.int64)
+    words = philox_words_tensor(torch.tensor([row[3:] for row in rows]), torch.from_numpy(keys))
     expected = [
         [reference.word(seed, stream, position, token_id) for token_id in ids] for seed, stream, position, *ids in rows
     ]
