@@ -35,7 +35,9 @@ class LimitExceeded(GrammarError):
     def __init__(self, limit: str, value: int, what: str) -> None:
         self.limit = limit
         self.value = value
-        super().__init__(f"{what}: more than {limit}={value:,}; simplify the grammar, or pass a higher Limits({limit}=...)")
+        super().__init__(
+            f"{what}: more than {limit}={value:,}; simplify the grammar, or pass a higher Limits({limit}=...)"
+        )
 
 
 class VocabularyError(GrammarError):

@@ -35,7 +35,17 @@ class Matcher:
     (True, [1, 3])
     """
 
-    __slots__ = ("__weakref__", "_history", "_lock", "_machine", "_memory", "_tables", "_terminated", "_tokens", "grammar")
+    __slots__ = (
+        "__weakref__",
+        "_history",
+        "_lock",
+        "_machine",
+        "_memory",
+        "_tables",
+        "_terminated",
+        "_tokens",
+        "grammar",
+    )
 
     def __init__(self, grammar: CompiledGrammar) -> None:
         self.grammar = grammar
@@ -73,7 +83,12 @@ class Matcher:
     def check_bitmask(self, bitmask: TokenBitmask, row: int) -> None:
         """Raise ValueError unless ``bitmask[row]`` can take this matcher's bitmask."""
         words = self.grammar.num_words
-        if bitmask.dtype != np.int32 or bitmask.ndim != 2 or bitmask.shape[1] != words or not bitmask.flags.c_contiguous:
+        if (
+            bitmask.dtype != np.int32
+            or bitmask.ndim != 2
+            or bitmask.shape[1] != words
+            or not bitmask.flags.c_contiguous
+        ):
             raise ValueError(
                 f"bitmask: expected a C-contiguous int32 array (B, {words}), got {bitmask.dtype} {bitmask.shape}; "
                 "make it by allocate_token_bitmask(batch_size, vocabulary.size)"

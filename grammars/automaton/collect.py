@@ -118,7 +118,9 @@ def slide_configurations(memory: Memory, live: Int32Array, new_stacks: Int32Arra
     memory[NUM_CONFIGURATIONS] = len(live) + 1
     memory[NUM_MASKS] = 0
     memory[CONFIGURATION_TABLE_SIZE] = SMALLEST_TABLE // 2
-    while memory[CONFIGURATION_TABLE_SIZE] == SMALLEST_TABLE // 2 or memory[CONFIGURATION_TABLE_SIZE] <= 2 * len(live) + 2:
+    while (
+        memory[CONFIGURATION_TABLE_SIZE] == SMALLEST_TABLE // 2 or memory[CONFIGURATION_TABLE_SIZE] <= 2 * len(live) + 2
+    ):
         rehash_configurations(memory)
     for index in range(len(live)):
         open_transitions(memory, index + 1)

@@ -173,7 +173,9 @@ def emit_all(
     counts = np.zeros(NUM_COUNTS, np.int64)
     edges = np.empty((sizes[NUM_EDGES] + sizes[NUM_EPSILONS] + 1, 3), np.int32)
     calls = np.empty((sizes[NUM_CALLS] + 1, 3), np.int32)
-    agenda = np.empty((most_states + sizes[NUM_EDGES] + sizes[NUM_CALLS] + sizes[NUM_EPSILONS] + num_rules + 1, 3), np.int32)
+    agenda = np.empty(
+        (most_states + sizes[NUM_EDGES] + sizes[NUM_CALLS] + sizes[NUM_EPSILONS] + num_rules + 1, 3), np.int32
+    )
     capacities = np.zeros(most_states, np.int32)
     flags = np.zeros(most_states, np.int32)
     rule_of = np.full(len(nodes), -1, np.int32)

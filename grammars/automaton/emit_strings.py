@@ -16,7 +16,14 @@ from ..jit import kernel
 from .emit_edges import Int64Array, add_edge, new_state
 from .memory import UNBOUNDED_CAPACITY
 
-__all__ = ["EVERY_SPELLING", "MOST_CHARACTER_STATES", "MOST_EDGES_A_BYTE", "MOST_STATES_A_BYTE", "OTHERS", "emit_strings"]
+__all__ = [
+    "EVERY_SPELLING",
+    "MOST_CHARACTER_STATES",
+    "MOST_EDGES_A_BYTE",
+    "MOST_STATES_A_BYTE",
+    "OTHERS",
+    "emit_strings",
+]
 
 EVERY_SPELLING = 1
 OTHERS = 2
@@ -81,7 +88,7 @@ def step_character(offsets: Int32Array, table: Int32Array, place: int, byte: int
     """The automaton of one character after a byte; 0 when the character is complete."""
     for edge in range(offsets[place], offsets[place + 1]):
         if table[edge, 0] <= byte <= table[edge, 1]:
-            return table[edge, 2] if table[edge, 2] > 0 else 0
+            return max(0, table[edge, 2])
     return 0
 
 

@@ -140,7 +140,9 @@ class _Rewriter:
                 fresh = [target for target in loops[todo.pop()] if target not in seen]
                 seen.update(fresh)
                 todo.extend(fresh)
-            return {one for one in seen if one in busy} | ({-1} if any(self.flags[one] & FINAL for one in seen) else set())
+            return {one for one in seen if one in busy} | (
+                {-1} if any(self.flags[one] & FINAL for one in seen) else set()
+            )
 
         if not ends:
             return

@@ -44,7 +44,9 @@ def build_network(ir: IR, *, limits: Limits = DEFAULT_LIMITS) -> Network:
     """Compile an IR. Raises UnsatisfiableGrammar when no text matches, LimitExceeded when it would be too large."""
     facts = analyze(ir)
     if not facts.productive[ir.start]:
-        raise UnsatisfiableGrammar("no text matches this grammar: every way through it leads to a part that matches nothing")
+        raise UnsatisfiableGrammar(
+            "no text matches this grammar: every way through it leads to a part that matches nothing"
+        )
     leaves = (ir.nodes, ir.children, ir.data, ir.fragments, ir.fragment_states, ir.fragment_edges, ir.rules)
     table = measure(*leaves)
     num_states = int(table[ir.rules, NUM_STATES].sum() + table[ir.start, NUM_STATES])

@@ -28,7 +28,9 @@ BoolArray = npt.NDArray[np.bool_]
 
 
 @kernel
-def forward_states(num_states: int, edges: Int32Array, calls: Int32Array, flags: Int32Array, capacities: Int32Array) -> Int32Array:
+def forward_states(
+    num_states: int, edges: Int32Array, calls: Int32Array, flags: Int32Array, capacities: Int32Array
+) -> Int32Array:
     """For each state, the state that stands in for it: where its only way on, an epsilon edge, leads in the end."""
     ways = np.zeros(num_states, np.int32)
     only = np.arange(num_states).astype(np.int32)
@@ -72,7 +74,14 @@ def offsets_by_state(num_states: int, sources: Int32Array) -> tuple[Int32Array, 
 
 
 @kernel
-def mark_text(states: Int32Array, byte_edges: Int32Array, calls: Int32Array, order: Int32Array, rule_starts: Int32Array, neutral: BoolArray) -> None:
+def mark_text(
+    states: Int32Array,
+    byte_edges: Int32Array,
+    calls: Int32Array,
+    order: Int32Array,
+    rule_starts: Int32Array,
+    neutral: BoolArray,
+) -> None:
     """Set TAKES_TEXT where string text has a way that no capacity speaks of.
 
     A rule that is just one character of text (``neutral``) is spoken for by its callers that have a capacity; a

@@ -17,7 +17,9 @@ __all__ = ["drop_unproductive"]
 
 
 @kernel
-def productive_states(edges: Int32Array, calls: Int32Array, rule_starts: Int32Array, flags: Int32Array) -> npt.NDArray[np.bool_]:
+def productive_states(
+    edges: Int32Array, calls: Int32Array, rule_starts: Int32Array, flags: Int32Array
+) -> npt.NDArray[np.bool_]:
     """(S,) whether the end of the rule can be reached from the state: the least fixpoint, by sweeps."""
     productive = flags & FINAL != 0
     changed = True

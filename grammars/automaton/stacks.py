@@ -86,7 +86,11 @@ def find_or_add(memory: Memory, candidate: int, num_edges: int, holds_empty: int
     slot = code & (size - 1)
     while memory[table + slot] != 0:
         record = stacks + STACK_WORDS * (memory[table + slot] - 1)
-        if memory[record + 3] == code and memory[record + 2] == holds_empty and memory[record + 1] - memory[record] == num_edges:
+        if (
+            memory[record + 3] == code
+            and memory[record + 2] == holds_empty
+            and memory[record + 1] - memory[record] == num_edges
+        ):
             known = edges + 2 * memory[record]
             word = 0
             while word < 2 * num_edges and memory[known + word] == memory[candidate + word]:

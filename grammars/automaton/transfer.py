@@ -24,9 +24,9 @@ from .memory import (
     STACK_EDGES,
     STACK_WORDS,
     STACKS,
+    TOO_DEEP,
     UNION_SCRATCH,
     UNION_SCRATCH_WORDS,
-    TOO_DEEP,
     Memory,
 )
 from .stacks import find_or_add, mix

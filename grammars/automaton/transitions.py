@@ -64,8 +64,8 @@ def compute_transition(memory: Memory, configuration: int, byte: int) -> int:
             elif byte > high:
                 lowest = high + 1 if high >= lowest else lowest
             else:
-                lowest = low if low > lowest else lowest
-                highest = high if high < highest else highest
+                lowest = max(lowest, low)
+                highest = min(highest, high)
                 status = add_item(memory, memory[edges + 2 * edge + 1], stack)
                 if status < 0:
                     return status

@@ -16,7 +16,12 @@ __all__ = ["Facts", "analyze"]
 BoolArray = npt.NDArray[np.bool_]
 Int64Array = npt.NDArray[np.int64]
 
-_NEVER, _EPSILON, _SEQUENCE, _ALTERNATION = int(Kind.NEVER), int(Kind.EPSILON), int(Kind.SEQUENCE), int(Kind.ALTERNATION)
+_NEVER, _EPSILON, _SEQUENCE, _ALTERNATION = (
+    int(Kind.NEVER),
+    int(Kind.EPSILON),
+    int(Kind.SEQUENCE),
+    int(Kind.ALTERNATION),
+)
 _REPEAT, _CALL = int(Kind.REPEAT), int(Kind.CALL)
 
 
@@ -97,7 +102,9 @@ def left_calls(
 
 
 @kernel
-def left_call_graph(nodes: Int32Array, children: Int32Array, rules: Int32Array, nullable: BoolArray) -> tuple[Int64Array, Int32Array]:
+def left_call_graph(
+    nodes: Int32Array, children: Int32Array, rules: Int32Array, nullable: BoolArray
+) -> tuple[Int64Array, Int32Array]:
     """Which rules each rule may call before a byte is read: ``targets[offsets[rule] : offsets[rule + 1]]``."""
     num_rules = len(rules)
     seen = np.zeros(len(nodes), np.int32)
@@ -135,7 +142,9 @@ def leads_to_cycle(offsets: Int64Array, targets: Int32Array) -> BoolArray:
 def strong_components(offsets: Int64Array, targets: Int32Array, among: Sequence[int]) -> list[list[int]]:
     """The strongly connected components that hold a cycle, of the graph restricted to ``among`` (Tarjan, iterative)."""
     allowed = set(among)
-    successors = {rule: [int(t) for t in targets[offsets[rule] : offsets[rule + 1]] if int(t) in allowed] for rule in among}
+    successors = {
+        rule: [int(t) for t in targets[offsets[rule] : offsets[rule + 1]] if int(t) in allowed] for rule in among
+    }
     index: dict[int, int] = {}
     lowest: dict[int, int] = {}
     path: list[int] = []

@@ -13,7 +13,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-__all__ = ["ANY", "JSON_TEXT", "MAX_CODE_POINT", "Charset", "complement", "contains", "difference", "from_ranges", "intersection", "union"]
+__all__ = [
+    "ANY",
+    "JSON_TEXT",
+    "MAX_CODE_POINT",
+    "Charset",
+    "complement",
+    "contains",
+    "difference",
+    "from_ranges",
+    "intersection",
+    "union",
+]
 
 Charset = tuple[tuple[int, int], ...]
 """Sorted, disjoint, non-adjacent inclusive ranges of code points."""

@@ -42,7 +42,9 @@ FEWEST_WALKS = 4  # a thread is not woken for fewer
 
 
 @threaded_kernel
-def walk_rows(memory: Memory, tables: Memory, configurations: Int32Array, rows: Int32Array, bitmask: TokenBitmask) -> int:
+def walk_rows(
+    memory: Memory, tables: Memory, configurations: Int32Array, rows: Int32Array, bitmask: TokenBitmask
+) -> int:
     """Compute the bitmask of each configuration into its row; how many were done before a table was full."""
     for index in range(len(rows)):
         if compute_bitmask(memory, tables, configurations[index], memory[MASKS]) < 0:

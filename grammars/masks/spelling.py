@@ -76,7 +76,9 @@ def writable_states(network: Network, singles: BoolArray) -> BoolArray:
             if writable[state]:
                 continue
             record = states[state]
-            targets = [network.byte_edges[edge, 1] for edge in range(record[FIRST_EDGE], record[END_EDGE]) if edges[edge]]
+            targets = [
+                network.byte_edges[edge, 1] for edge in range(record[FIRST_EDGE], record[END_EDGE]) if edges[edge]
+            ]
             targets += network.epsilon_edges[record[FIRST_EPSILON] : record[END_EPSILON]].tolist()
             for first, back in network.call_edges[record[FIRST_CALL] : record[END_CALL]].tolist():
                 if writable[first] and (back < 0 or writable[back]):
@@ -136,7 +138,9 @@ class Spelling:
                     todo.append(target)
             if len(seen) > self.machine.limits.max_configurations // 2:
                 raise LimitExceeded(
-                    "max_configurations", self.machine.limits.max_configurations, "finding text that the vocabulary can write"
+                    "max_configurations",
+                    self.machine.limits.max_configurations,
+                    "finding text that the vocabulary can write",
                 )
         if not alive:
             self.live.update(dict.fromkeys(seen, False))
@@ -191,4 +195,6 @@ class Spelling:
 
     def _full(self) -> None:
         limits = self.machine.limits
-        raise LimitExceeded("max_configurations", limits.max_configurations, "finding text that the vocabulary can write")
+        raise LimitExceeded(
+            "max_configurations", limits.max_configurations, "finding text that the vocabulary can write"
+        )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..jit import kernel
 from ..ir.nodes import Int32Array
+from ..jit import kernel
 
 __all__ = ["text_length"]
 

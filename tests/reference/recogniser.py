@@ -24,6 +24,8 @@ from typing import NamedTuple
 from grammars.ir import IR, Kind
 from grammars.ir.nodes import UNBOUNDED
 
+from .json_strings import expand
+
 __all__ = ["Chart", "Recogniser", "accepts", "mask", "viable"]
 
 Progress = int
@@ -43,6 +45,8 @@ class Recogniser:
     """An IR taken apart once: what each node reads, awaits, and whether it can ever be finished."""
 
     def __init__(self, ir: IR) -> None:
+        if (ir.nodes[:, 0] == Kind.JSON_STRINGS).any():
+            ir = expand(ir)
         self.start_node = int(ir.start)
         self._kinds = [Kind(kind) for kind in ir.nodes[:, 0].tolist()]
         self._arguments: list[list[int]] = ir.nodes[:, 1:].tolist()

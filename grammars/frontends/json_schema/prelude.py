@@ -9,7 +9,7 @@ from ...ir import Builder, NodeId
 from ...ir.charset import ANY, JSON_TEXT, Charset, intersection
 from . import numbers
 from .layout import DEEPEST_INDENT, ON_ONE_LINE, Layout, Punctuation
-from .spelling import all_escapes, canonical_escapes, hex_fragment, json_text, spellings_of
+from .spelling import all_escapes, canonical_escapes, hex_fragment, json_text
 
 __all__ = ["Frame", "Prelude", "prelude_of"]
 
@@ -97,7 +97,7 @@ class Prelude:
     def text(self, text: str) -> NodeId:
         """This text as a whole string, quotes included."""
         if self.every:
-            return self.builder.fragment(spellings_of((text,)))
+            return self.builder.json_strings((text,), every_spelling=True)
         return self.builder.literal(json_text(text))
 
 

@@ -7,31 +7,21 @@ spelling also takes every other escape that means the same character; half of a 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 
-from ...ir.charset import JSON_TEXT, Charset, from_ranges, intersection
-from ...ir.utf8 import Fragment, utf8_fragment
+from ...ir.charset import Charset, from_ranges, intersection
+from ...ir.utf8 import Fragment
 
 __all__ = [
-    "END",
-    "FragmentEdges",
-    "SpellingTrie",
     "all_escapes",
     "canonical_escapes",
-    "character_table",
     "hex_fragment",
     "json_text",
-    "spellings_of",
 ]
 
 _SHORT_ESCAPES = {0x22: b'\\"', 0x5C: b"\\\\", 0x08: b"\\b", 0x0C: b"\\f", 0x0A: b"\\n", 0x0D: b"\\r", 0x09: b"\\t"}
 _ESCAPED: Charset = from_ranges(((0, 0x1F), (0x22, 0x22), (0x5C, 0x5C)))
-END = -1
-_Edges = tuple[tuple[int, int, int], ...]
-FragmentEdges = tuple[tuple[int, int, int, int], ...]
-_Table = tuple[_Edges, ...]
-"""An automaton of one character: for each state edges (low byte, high byte, next state), ``END`` after it."""
 
 
 def json_text(text: str) -> bytes:
@@ -147,152 +137,3 @@ def all_escapes(members: Charset) -> tuple[bytes, ...]:
     """The two-character escapes of ``members`` that are not plain, the idle one of the slash included."""
     short = tuple(text for code, text in _SHORT_ESCAPES.items() if any(low <= code <= high for low, high in members))
     return (*short, b"\\/") if any(low <= 0x2F <= high for low, high in members) else short
-
-
-# -- one character as a table -------------------------------------------------------------------------------------
-
-
-@lru_cache(maxsize=2)
-def character_table(every: bool) -> _Table:
-    """The automaton of one spelled character, deterministic; state 0 starts."""
-    _, raw = utf8_fragment(JSON_TEXT)
-    states = 1 + max(max(source, target) for source, _, _, target in raw)
-    table: list[list[tuple[int, int, int]]] = [[] for _ in range(states)]
-    for source, low, high, target in raw:
-        table[source].append((low, high, END if target == 1 else target))
-
-    def state() -> int:
-        table.append([])
-        return len(table) - 1
-
-    def digits(source: int, text: str, target: int) -> None:
-        table[source].extend((byte, byte, target) for byte in text.encode())
-
-    escape, unicode = state(), state()
-    table[0].append((92, 92, escape))
-    digits(escape, '"\\bfnrt' + ("/" if every else ""), END)
-    digits(escape, "u", unicode)
-    if not every:
-        second, third, low_digit, high_digit = state(), state(), state(), state()
-        digits(unicode, "0", second)
-        digits(second, "0", third)
-        digits(third, "0", low_digit)
-        digits(third, "1", high_digit)
-        digits(low_digit, "01234567bef", END)
-        digits(high_digit, "0123456789abcdef", END)
-        return tuple(map(_joined, table))
-    every_hex = "0123456789abcdefABCDEF"
-    second, third, fourth, surrogate = state(), state(), state(), state()
-    digits(unicode, every_hex.replace("d", "").replace("D", ""), second)
-    digits(unicode, "dD", surrogate)
-    digits(second, every_hex, third)
-    digits(third, every_hex, fourth)
-    digits(fourth, every_hex, END)
-    digits(surrogate, "01234567", third)
-    high3, high4, slash, low0, low1, low2, low3, low4 = (state() for _ in range(8))
-    digits(surrogate, "89abAB", high3)
-    digits(high3, every_hex, high4)
-    digits(high4, every_hex, slash)
-    digits(slash, "\\", low0)
-    digits(low0, "u", low1)
-    digits(low1, "dD", low2)
-    digits(low2, "cdefCDEF", low3)
-    digits(low3, every_hex, low4)
-    digits(low4, every_hex, END)
-    return tuple(map(_joined, table))
-
-
-def _joined(edges: list[tuple[int, int, int]]) -> _Edges:
-    """The edges in order, neighbours with one target as one."""
-    joined: list[tuple[int, int, int]] = []
-    for low, high, target in sorted(edges):
-        if joined and joined[-1][1] == low - 1 and joined[-1][2] == target:
-            joined[-1] = (joined[-1][0], high, target)
-        else:
-            joined.append((low, high, target))
-    return tuple(joined)
-
-
-# -- automata of whole strings ------------------------------------------------------------------------------------
-
-
-@lru_cache(maxsize=1024)
-def _spellings(character: str) -> tuple[bytes, ...]:
-    """Every spelling of one character, hexadecimal digits in lower case (the caller doubles the case)."""
-    code = ord(character)
-    found = [] if code < 0x20 or code in (0x22, 0x5C) else [character.encode()]
-    if code in _SHORT_ESCAPES:
-        found.append(_SHORT_ESCAPES[code])
-    elif code == 0x2F:
-        found.append(b"\\/")
-    if code <= 0xFFFF:
-        found.append(b"\\u%04x" % code)
-    else:
-        found.append(b"\\u%04x\\u%04x" % (0xD800 + ((code - 0x10000) >> 10), 0xDC00 + ((code - 0x10000) & 0x3FF)))
-    return tuple(found)
-
-
-class SpellingTrie:
-    """Strings as a tree of states over bytes: ``edges[state]`` maps a byte to the next state.
-
-    With ``every`` spelling the branches of one character meet again, so it is a graph; upper-case hexadecimal
-    digits are entered beside the lower-case ones.
-    """
-
-    def __init__(self, strings: Iterable[str], every: bool) -> None:
-        self.edges: list[dict[int, int]] = [{}]
-        self.ends: set[int] = set()
-        for text in strings:
-            self.ends.add(self._add_every(text) if every else self._add(json_text(text)[1:-1]))
-
-    def _state(self) -> int:
-        self.edges.append({})
-        return len(self.edges) - 1
-
-    def _add(self, data: bytes) -> int:
-        edges = self.edges
-        state = 0
-        for byte in data:
-            after = edges[state].get(byte)
-            if after is None:
-                after = edges[state][byte] = len(edges)
-                edges.append({})
-            state = after
-        return state
-
-    def _add_every(self, text: str) -> int:
-        state = 0
-        for character in text:
-            spellings = _spellings(character)
-            probe: int | None = state
-            for byte in spellings[0]:
-                probe = None if probe is None else self.edges[probe].get(byte)
-            target = self._state() if probe is None else probe
-            if probe is None:
-                for spelling in spellings:
-                    self._enter(state, spelling, target)
-            state = target
-        return state
-
-    def _enter(self, state: int, spelling: bytes, target: int) -> None:
-        is_hex = spelling[:2] == b"\\u"
-        for place, byte in enumerate(spelling):
-            last = place == len(spelling) - 1
-            after = self.edges[state].get(byte)
-            if after is None:
-                after = target if last else self._state()
-                self.edges[state][byte] = after
-                if is_hex and place % 6 >= 2 and 97 <= byte <= 102:
-                    self.edges[state][byte - 32] = after
-            state = after
-
-
-def spellings_of(strings: Iterable[str]) -> Fragment:
-    """Every spelling of each of the ``strings``, quotes included."""
-    trie = SpellingTrie(strings, True)
-    # trie state s is s + 2; 0 -quote-> the root; every end -quote-> 1
-    edges: list[tuple[int, int, int, int]] = [(0, 34, 34, 2)]
-    for state, outgoing in enumerate(trie.edges):
-        edges.extend((state + 2, byte, byte, target + 2) for byte, target in outgoing.items())
-    edges.extend((state + 2, 34, 34, 1) for state in sorted(trie.ends))
-    return len(trie.edges) + 2, tuple(edges)

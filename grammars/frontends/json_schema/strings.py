@@ -11,10 +11,9 @@ from ...ir.utf8 import Fragment
 from .compact import as_fragment
 from .formats import FORMATS, format_body
 from .layout import Layout
-from .names import other_strings
 from .prelude import Prelude, prelude_of
 from .shapes import StringShape
-from .spelling import json_text, spellings_of
+from .spelling import json_text
 
 __all__ = ["constrained_string", "other_name", "string_values"]
 
@@ -22,7 +21,7 @@ __all__ = ["constrained_string", "other_name", "string_values"]
 def string_values(prelude: Prelude, values: Iterable[str]) -> NodeId:
     """Any of the given strings."""
     if prelude.every:
-        return prelude.builder.fragment(spellings_of(values))
+        return prelude.builder.json_strings(values, every_spelling=True)
     return prelude.builder.literals(map(json_text, values))
 
 
@@ -54,7 +53,4 @@ def other_name(prelude: Prelude, names: Sequence[str]) -> NodeId:
     """A whole string that is none of ``names``, after unescaping."""
     if not names:
         return prelude.string
-    builder = prelude.builder
-    leaving, stopping = other_strings(names, every=prelude.every)
-    away = builder.sequence(builder.fragment(leaving), prelude.rest_of_string)
-    return builder.sequence(prelude.quote, builder.alternation(away, builder.fragment(stopping)))
+    return prelude.builder.other_json_strings(names, every_spelling=prelude.every)

@@ -14,7 +14,23 @@ from tests.reference import recogniser
 from .grammars_by_hand import ALL, END, byte_vocabulary, lists, palindromes, strings, sums
 
 TIGHT = Limits(max_configurations=24, max_items=400, max_stack_nodes=200, max_cached_masks=3, max_rollback_kept=4)
-MORE_TOKENS = (b"aa", b"a+", b"+a", b"((", b"))", b'"a', b'a"', b'ab"', b"\\n", b"],[", b"[[", b"]]", b"bb", b"aaaa", b"aa")
+MORE_TOKENS = (
+    b"aa",
+    b"a+",
+    b"+a",
+    b"((",
+    b"))",
+    b'"a',
+    b'a"',
+    b'ab"',
+    b"\\n",
+    b"],[",
+    b"[[",
+    b"]]",
+    b"bb",
+    b"aaaa",
+    b"aa",
+)
 
 
 def walk(compiled: CompiledGrammar, seed: int, length: int) -> tuple[list[int], list[list[int]]]:
@@ -110,7 +126,12 @@ def test_palindromes_grow_at_most_linearly() -> None:
 
 def test_refusal_changes_nothing_and_says_why() -> None:
     matcher = compile_ir(strings(1, 2), byte_vocabulary()).matcher()
-    for token, reason in ((ord("a"), "does not allow b'a'"), (END, "not complete"), (300, "0 to 256"), (-1, "0 to 256")):
+    for token, reason in (
+        (ord("a"), "does not allow b'a'"),
+        (END, "not complete"),
+        (300, "0 to 256"),
+        (-1, "0 to 256"),
+    ):
         with pytest.raises(TokenRefused, match=reason):
             matcher.consume(token)
     assert matcher.num_tokens == 0
@@ -140,7 +161,9 @@ def unproductive() -> IR:
     builder = Builder()
     loop = builder.declare_rule("loop")
     builder.define_rule(loop, builder.sequence(builder.literal("a"), builder.call(loop)))
-    return builder.finish(builder.alternation(builder.sequence(builder.literal("a"), builder.call(loop)), builder.literal("b")))
+    return builder.finish(
+        builder.alternation(builder.sequence(builder.literal("a"), builder.call(loop)), builder.literal("b"))
+    )
 
 
 def test_ways_without_an_end_are_not_entered() -> None:

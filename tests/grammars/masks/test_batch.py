@@ -31,7 +31,9 @@ def matchers_in_many_states(count: int, limits: Limits) -> list[Matcher]:
 
 
 @pytest.mark.parametrize("threads", [1, 2, 8])
-@pytest.mark.parametrize("limits", [Limits(), Limits(max_configurations=40, max_cached_masks=5)], ids=["roomy", "tight"])
+@pytest.mark.parametrize(
+    "limits", [Limits(), Limits(max_configurations=40, max_cached_masks=5)], ids=["roomy", "tight"]
+)
 def test_threads_change_no_bit(threads: int, limits: Limits) -> None:
     expected = allocate_token_bitmask(90, VOCABULARY.size)
     for row, matcher in enumerate(matchers_in_many_states(90, Limits())):
