@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from grammars.ir import IR, Kind
 from grammars.ir.nodes import UNBOUNDED
 
+from .spellings import json_spellings
+
 __all__ = ["sentences"]
 
 _NEVER = 1 << 60
@@ -72,6 +74,13 @@ class _Shape:
         first, end = self.ir.fragments[fragment : fragment + 2].tolist()
         return list(self.ir.fragment_edges[first:end].tolist())
 
+    def given(self, node: int) -> list[str]:
+        """The texts that a JSON_STRINGS node names."""
+        _, first, count, _ = self.ir.nodes[node].tolist()
+        members = self.ir.nodes[self.ir.children[first : first + count]].tolist()
+        data = self.ir.data
+        return ["" if kind == Kind.EPSILON else data[a : a + b].tobytes().decode() for kind, a, b, _ in members]
+
 
 @st.composite
 def _sentences(draw: st.DrawFn, shape: _Shape, max_depth: int, soft_length: int) -> bytes:
@@ -87,6 +96,8 @@ def _sentences(draw: st.DrawFn, shape: _Shape, max_depth: int, soft_length: int)
                 text += shape.ir.data[first : first + second].tobytes()
             case Kind.FRAGMENT:
                 text += _walk(draw, shape.edges(first), is_deep)
+            case Kind.JSON_STRINGS:
+                text += _string(draw, shape.given(node), every=bool(third & 1), others=bool(third & 2))
             case Kind.SEQUENCE:
                 pending += [(child, depth + 1) for child in reversed(children)]
             case Kind.REPEAT:
@@ -100,6 +111,13 @@ def _sentences(draw: st.DrawFn, shape: _Shape, max_depth: int, soft_length: int)
                 way = least if is_deep or len(ways) == 1 else draw(st.sampled_from(ways))
                 pending.append((way, depth + 1))
     return bytes(text)
+
+
+def _string(draw: st.DrawFn, given: list[str], *, every: bool, others: bool) -> bytes:
+    """A JSON string that means one of the given texts, or one that means none of them, near ones among them."""
+    near = st.sampled_from(["", *given]).flatmap(lambda text: st.sampled_from([text + "x", text[:-1], "é" + text]))
+    other = (near | st.text(max_size=5)).filter(lambda text: text not in given)
+    return draw(json_spellings(draw(other if others else st.sampled_from(given)), every=every))
 
 
 def _steps_to_end(edges: Sequence[Sequence[int]]) -> dict[int, int]:

@@ -7,6 +7,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
+from constrained.testing.strategies.spellings import json_spellings
 from grammars import CompiledGrammar, compile_ir
 from grammars.ir import Builder
 
@@ -16,23 +17,6 @@ VOCABULARY = byte_vocabulary()
 CHARACTERS = st.sampled_from('ab0du/"\\\b\f\n\r\t\x01\x1f\x7fé€\uffff😀😁')
 TEXTS = st.text(CHARACTERS, max_size=4)
 NAMES = st.lists(TEXTS, min_size=1, max_size=5)
-
-
-def by_number(character: str) -> str:
-    return json.dumps(character)[1:-1] if ord(character) > 0x7F else f"\\u{ord(character):04x}"
-
-
-@st.composite
-def spellings(draw: st.DrawFn, text: str, every: bool) -> bytes:
-    """One of the ways to write ``text`` as a JSON string."""
-    written = ""
-    for character in text:
-        forms = [json.dumps(character, ensure_ascii=False)[1:-1]]
-        if every:
-            forms += [by_number(character), by_number(character).upper().replace("\\U", "\\u")]
-            forms += ["\\/"] if character == "/" else []
-        written += draw(st.sampled_from(forms))
-    return f'"{written}"'.encode()
 
 
 def compiled(names: list[str], every: bool, others: bool) -> CompiledGrammar:
@@ -50,7 +34,7 @@ def accepts(grammar: CompiledGrammar, data: bytes) -> bool:
 def test_meaning_decides_not_spelling(data: st.DataObject, names: list[str], every: bool) -> None:
     these, others = compiled(names, every, False), compiled(names, every, True)
     text = data.draw(st.one_of(st.sampled_from(names), TEXTS))
-    spelled = data.draw(spellings(text, every))
+    spelled = data.draw(json_spellings(text, every=every))
     assert json.loads(spelled) == text
     assert accepts(these, spelled) == (text in names)
     assert accepts(others, spelled) == (text not in names)
@@ -59,7 +43,8 @@ def test_meaning_decides_not_spelling(data: st.DataObject, names: list[str], eve
 @given(st.data(), NAMES, st.booleans())
 def test_text_never_closes_the_other_strings(data: st.DataObject, names: list[str], every: bool) -> None:
     """Every beginning of a string can still become another string than the given ones."""
-    spelled = data.draw(spellings(data.draw(st.one_of(st.sampled_from(names), TEXTS)), every))
+    text = data.draw(st.one_of(st.sampled_from(names), TEXTS))
+    spelled = data.draw(json_spellings(text, every=every))
     matcher = compiled(names, every, True).matcher()
     assert matcher.consume_bytes(spelled[: data.draw(st.integers(0, len(spelled) - 1))])
 
