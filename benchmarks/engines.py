@@ -154,7 +154,8 @@ class XGrammar(Engine):
         import xgrammar
 
         super().__init__(vocabulary)
-        tokens = [token if token is not None else f"<|special {id}|>".encode() for id, token in enumerate(vocabulary.tokens)]
+        texts = enumerate(vocabulary.tokens)
+        tokens = [f"<|special {token_id}|>".encode() if text is None else text for token_id, text in texts]
         info = xgrammar.TokenizerInfo(
             tokens, vocab_type=xgrammar.VocabType.RAW, vocab_size=vocabulary.size, stop_token_ids=[END_OF_TEXT]
         )

@@ -31,11 +31,9 @@ class CompiledGrammar:
         self.num_words = (vocabulary.size + 31) // 32
         self.tables: Memory = wrap(vocabulary.tables)
         self.machine = Machine(build_network(ir, limits=limits), self.num_words, limits)
-        self.spelling: Spelling | None = None
-        if not vocabulary.spells_every_byte:
-            self.spelling = Spelling.needed(self.machine, self.tables, vocabulary)
-            if self.spelling is not None and not self.spelling.is_live(self.machine.start):
-                raise UnsatisfiableGrammar("the tokens of this vocabulary cannot write any text of the grammar")
+        self.spelling = Spelling.needed(self.machine, self.tables, vocabulary)
+        if self.spelling is not None and not self.spelling.is_live(self.machine.start):
+            raise UnsatisfiableGrammar("the tokens of this vocabulary cannot write any text of the grammar")
 
     def matcher(self) -> Matcher:
         """A matcher at the beginning of a text."""
@@ -43,7 +41,9 @@ class CompiledGrammar:
 
     def forget_bitmasks(self) -> None:
         """Drop the cached token bitmasks (to give memory back, or to measure); they are computed again when needed."""
-        forget_masks(self.machine.memory)
+        with self.machine.lock:
+            forget_masks(self.machine.memory)
+            self.machine.epoch += 1
 
 
 def compile_ir(ir: IR, vocabulary: Vocabulary, *, limits: Limits = DEFAULT_LIMITS) -> CompiledGrammar:

@@ -62,7 +62,7 @@ else:
         return _compiled(function, releases_lock=True)
 
     def _compiled(function: Function, *, releases_lock: bool) -> Function:
-        dispatcher = numba.njit(cache=True, boundscheck=False, error_model="numpy", nogil=releases_lock)(function)
+        dispatcher: Any = numba.njit(cache=True, boundscheck=False, error_model="numpy", nogil=releases_lock)(function)
         cache_file = getattr(dispatcher._cache, "_cache_file", None)
         if cache_file is None:
             raise RuntimeError(f"numba {numba.__version__}: expected a cache file, found none; use a tested version")
@@ -79,10 +79,10 @@ else:
         """
         if not isinstance(signature, tuple):
             return signature
-        plain = (types.unliteral(argument) for argument in signature)
+        plain = map(cast(Any, types).unliteral, signature)
         return tuple(types.int64 if isinstance(argument, types.Integer) else argument for argument in plain)
 
-    @intrinsic  # type: ignore[untyped-decorator]
+    @intrinsic
     def copy_words(typing: Any, target: Any, at: Any, source: Any, first: Any, count: Any) -> Any:
         """``target[at : at + count] = source[first : first + count]`` of contiguous arrays of one dtype, by memcpy.
 
@@ -95,12 +95,12 @@ else:
             def address(array_type: Any, value: Any, index: Any, index_type: Any) -> Any:
                 array = context.make_array(array_type)(context, builder, value)
                 offset = context.cast(builder, index, index_type, types.intp)
-                return cgutils.gep_inbounds(builder, array.data, offset)
+                return cast(Any, cgutils).gep_inbounds(builder, array.data, offset)
 
             to = address(signature.args[0], arguments[0], arguments[1], signature.args[1])
             source_at = address(signature.args[2], arguments[2], arguments[3], signature.args[3])
             number = context.cast(builder, arguments[4], signature.args[4], types.intp)
-            cgutils.raw_memcpy(builder, to, source_at, number, target.dtype.bitwidth // 8)
+            cast(Any, cgutils).raw_memcpy(builder, to, source_at, number, target.dtype.bitwidth // 8)
             return context.get_dummy_value()
 
         return types.void(target, at, source, first, count), generate

@@ -78,7 +78,7 @@ class Matcher:
                 self._machine.make_room(status)
                 status = fill_bitmask(self._memory, self._tables, self._history[-1], bitmask, row)
             if self.grammar.spelling is not None:
-                self._drop_dead_ends(bitmask, row)
+                self.grammar.spelling.drop_dead_ends(self._history[-1], bitmask, row)
 
     def check_bitmask(self, bitmask: TokenBitmask, row: int) -> None:
         """Raise ValueError unless ``bitmask[row]`` can take this matcher's bitmask."""
@@ -259,18 +259,6 @@ class Matcher:
         bitmask[row] = 0
         for token_id in self.grammar.vocabulary.eos_token_ids:
             bitmask.view(np.uint32)[row, token_id >> 5] |= np.uint32(1 << (token_id & 31))
-
-    def _drop_dead_ends(self, bitmask: TokenBitmask, row: int) -> None:
-        """Clear the tokens behind which the vocabulary has no way to a complete text."""
-        spelling = self.grammar.spelling
-        assert spelling is not None
-        for token_id in allowed_token_ids(bitmask[row]).tolist():
-            target = consume_token(self._memory, self._tables, self._history[-1], token_id)
-            while target < DEAD:
-                self._machine.make_room(target)
-                target = consume_token(self._memory, self._tables, self._history[-1], token_id)
-            if target > 0 and not spelling.is_live(target):
-                bitmask.view(np.uint32)[row, token_id >> 5] &= np.uint32(~(1 << (token_id & 31)) & 0xFFFFFFFF)
 
     # -- a tenant of the machine --------------------------------------------------------------------------------
 

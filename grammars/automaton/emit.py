@@ -25,7 +25,7 @@ from .measure import (
 )
 from .memory import FINAL, TAKES_TEXT, UNBOUNDED_CAPACITY
 
-__all__ = ["emit", "emit_all"]
+__all__ = ["emit_all"]
 
 _EPSILON, _LITERAL, _FRAGMENT = int(Kind.EPSILON), int(Kind.LITERAL), int(Kind.FRAGMENT)
 _SEQUENCE, _ALTERNATION, _REPEAT = int(Kind.SEQUENCE), int(Kind.ALTERNATION), int(Kind.REPEAT)
@@ -47,7 +47,7 @@ def emit_literal(counts: Int64Array, edges: Int32Array, text: npt.NDArray[np.uin
     """A chain of single bytes."""
     for index in range(len(text)):
         after = target if index == len(text) - 1 else new_state(counts)
-        byte = np.int64(text[index])
+        byte = int(text[index])
         add_edge(counts, edges, source, byte, byte, after)
         source = after
 
@@ -80,7 +80,7 @@ def emit_literals(
         for position in range(shared, length):
             last = position == length - 1 and not is_prefix
             path[position + 1] = target if last else new_state(counts)
-            byte = np.int64(text[position])
+            byte = int(text[position])
             add_edge(counts, edges, path[position], byte, byte, path[position + 1])
         if is_prefix:
             add_edge(counts, edges, path[length], 1, 0, target)
@@ -156,9 +156,10 @@ def emit_repeat(
 def emit_all(
     nodes: Int32Array, children: Int32Array, data: npt.NDArray[np.uint8], fragments: Int32Array,
     fragment_states: Int32Array, fragment_edges: Int32Array, rules: Int32Array, start: int, table: Int64Array,
+    reachable: npt.NDArray[np.bool_],
     open_offsets: Int32Array, open_table: Int32Array, canonical_offsets: Int32Array, canonical_table: Int32Array,
 ) -> tuple[Int32Array, Int32Array, Int32Array, Int32Array, Int32Array, Int32Array]:  # fmt: skip
-    """Emit every rule and the start node, which becomes rule R; bodies of repeats may become further rules.
+    """Emit the rules in use and the start node, which becomes rule R; bodies of repeats may become further rules.
 
     Returns edges (E, 3): source, span or -1, target; calls (C, 3): source, rule, return state; first state and body
     node of each rule; capacity and flags of each state.
@@ -166,6 +167,8 @@ def emit_all(
     num_rules = len(rules) + 1
     sizes = np.zeros(4, np.int64)
     for rule in range(num_rules):
+        if rule < len(rules) and not reachable[rule]:
+            continue
         body = start if rule == len(rules) else rules[rule]
         for column in range(4):
             sizes[column] += table[body, column]
@@ -183,9 +186,12 @@ def emit_all(
     rule_bodies = np.empty(num_rules + len(nodes), np.int32)
     counts[RULES] = num_rules
     for rule in range(num_rules):
+        rule_starts[rule] = 0
+        rule_bodies[rule] = start if rule == len(rules) else rules[rule]
+        if rule < len(rules) and not reachable[rule]:
+            continue
         first, last = new_state(counts), new_state(counts)
         rule_starts[rule] = first
-        rule_bodies[rule] = start if rule == len(rules) else rules[rule]
         flags[last] |= FINAL
         add_task(counts, agenda, rule_bodies[rule], first, last)
     while counts[AGENDA] > 0:

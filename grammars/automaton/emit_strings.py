@@ -43,7 +43,7 @@ _FIRST, _PLACE, _ENDS, _STATE = 0, 1, 2, 3  # first edge; state of the character
 @kernel
 def short_escape(code: int) -> int:
     """The letter behind the backslash, 0 if the character has none (the slash is not counted)."""
-    if code == _QUOTE or code == _BACKSLASH:
+    if code in (_QUOTE, _BACKSLASH):
         return code
     for letter, escaped in ((98, 8), (102, 12), (110, 10), (114, 13), (116, 9)):
         if code == escaped:
@@ -164,13 +164,13 @@ def enter_character(
 @kernel
 def code_point(text: ByteArray, index: int) -> tuple[int, int]:
     """The character that begins at ``index`` of UTF-8 text, and how many bytes it has."""
-    lead = np.int64(text[index])
+    lead = int(text[index])
     if lead < 0x80:
         return lead, 1
     length = 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
     code = lead & (0x7F >> length)
     for place in range(1, length):
-        code = code << 6 | np.int64(text[index + place]) & 0x3F
+        code = code << 6 | int(text[index + place]) & 0x3F
     return code, length
 
 
@@ -242,7 +242,7 @@ def emit_ways_out(
 def emit_any_string(
     counts: Int64Array, edges: Int32Array, capacities: Int32Array, offsets: Int32Array, table: Int32Array, target: int
 ) -> tuple[int, int]:
-    """The rest of any string, closing quote included: the state before it, and where states inside a character begin."""
+    """The rest of any string with its closing quote: the state before it, and where those inside a character begin."""
     body = new_state(counts)
     shared = counts[0] - 1  # place 0 is ``body`` itself, so place p > 0 is shared + p
     counts[0] += len(offsets) - 2

@@ -16,6 +16,7 @@ from collections import defaultdict
 
 import numpy as np
 
+from ..ir.analyze import BoolArray
 from ..ir.nodes import Int32Array
 from .memory import FINAL
 
@@ -27,7 +28,7 @@ class _Rewriter:
 
     def __init__(
         self, edges: Int32Array, calls: Int32Array, rule_starts: Int32Array, flags: Int32Array, capacities: Int32Array,
-        nullable: Int32Array, components: list[list[int]],
+        nullable: BoolArray, components: list[list[int]],
     ) -> None:  # fmt: skip
         self.edges = edges.tolist()
         self.calls = calls.tolist()
@@ -189,7 +190,7 @@ class _Rewriter:
 
 def remove_left_recursion(
     edges: Int32Array, calls: Int32Array, rule_starts: Int32Array, flags: Int32Array, capacities: Int32Array,
-    nullable: Int32Array, components: list[list[int]],
+    nullable: BoolArray, components: list[list[int]],
 ) -> tuple[Int32Array, Int32Array, Int32Array, Int32Array, Int32Array]:  # fmt: skip
     """Rewrite so that no rule of ``components`` calls itself at its left edge; the language stays the same.
 

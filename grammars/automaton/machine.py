@@ -65,7 +65,7 @@ class Machine:
     def __init__(self, network: Network, num_words: int, limits: Limits) -> None:
         self.network = network
         self.lock = RLock()
-        self.epoch = 0  # counts how often configurations were renumbered
+        self.epoch = 0  # counts how often configurations were renumbered or their bitmasks dropped
         self.limits = limits
         self.tenants: WeakSet[Tenant] = WeakSet()
         self.memory: Memory = self._load(network, num_words)
@@ -112,6 +112,7 @@ class Machine:
         memory, limits = self.memory, self.limits
         if status == FULL_MASKS:
             forget_masks(memory)
+            self.epoch += 1
             return
         if status == TOO_DEEP:
             raise LimitExceeded("max_stack_nodes", limits.max_stack_nodes, "the text is nested too deeply")

@@ -47,10 +47,8 @@ COPY_LIMIT = 64  # edges that the copies of a repeat's body may make before the 
 @kernel
 def reads_text(low: int, high: int) -> bool:
     """Whether a byte of the range can begin a character of JSON string text."""
-    for first, last in ((0x20, 0x21), (0x23, 0x5B), (0x5D, 0x7F), (0xC2, 0xF4)):
-        if low <= last and first <= high:
-            return True
-    return False
+    ascii_text = low <= 0x7F and high >= 0x20 and not (low == high and low in (0x22, 0x5C))
+    return ascii_text or (low <= 0xF4 and high >= 0xC2)
 
 
 @kernel
@@ -158,7 +156,7 @@ def measure(
     table = np.zeros((len(nodes), MEASURES), np.int64)
     for node in range(len(nodes)):
         kind = nodes[node, 0]
-        if kind == _SEQUENCE or kind == _ALTERNATION or kind == _LITERALS:
+        if kind in (_SEQUENCE, _ALTERNATION, _LITERALS):
             measure_list(table, node, nodes, children)
         elif kind == _STRINGS:
             measure_strings(table, node, nodes, children)

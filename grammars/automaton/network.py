@@ -49,13 +49,13 @@ def build_network(ir: IR, *, limits: Limits = DEFAULT_LIMITS) -> Network:
         )
     leaves = (ir.nodes, ir.children, ir.data, ir.fragments, ir.fragment_states, ir.fragment_edges, ir.rules)
     table = measure(*leaves)
-    num_states = int(table[ir.rules, NUM_STATES].sum() + table[ir.start, NUM_STATES])
+    num_states = int(table[ir.rules[facts.reachable], NUM_STATES].sum() + table[ir.start, NUM_STATES])
     if num_states > limits.max_states:
         raise LimitExceeded("max_states", limits.max_states, f"the grammar needs {num_states:,} states")
     edges, calls, rule_starts, rule_bodies, capacities, flags = emit_all(
-        *leaves, ir.start, table, *character_table(True), *character_table(False)
+        *leaves, ir.start, table, facts.reachable, *character_table(True), *character_table(False)
     )
-    if not facts.productive[ir.rules].all():
+    if not facts.productive[ir.rules[facts.reachable]].all():
         edges, calls = drop_unproductive(edges, calls, rule_starts, flags)
     neutral = table[rule_bodies, ONLY_TEXT_CHARACTER] != 0
     neutral[len(ir.rules)] = False  # nobody calls the start

@@ -33,7 +33,9 @@ class Facts(NamedTuple):
     nullable: BoolArray
     """(N,) the node matches the empty text."""
     left_recursive: list[list[int]]
-    """Sets of rules that call each other, or one itself, before any byte was read (also behind parts that are empty)."""
+    """Sets of rules that call each other, or one itself, before any byte was read (behind empty parts too)."""
+    reachable: BoolArray
+    """(R,) the rule can be called, directly or through others, from the start."""
 
 
 @kernel
@@ -90,7 +92,7 @@ def left_calls(
                 seen[a] = stamp
                 todo[waiting] = a
                 waiting += 1
-        elif kind == _SEQUENCE or kind == _ALTERNATION:
+        elif kind in (_SEQUENCE, _ALTERNATION):
             for child in children[a : a + b]:
                 if seen[child] != stamp:
                     seen[child] = stamp
@@ -137,6 +139,38 @@ def leads_to_cycle(offsets: Int64Array, targets: Int32Array) -> BoolArray:
                 left[rule] = False
                 changed = True
     return left
+
+
+@kernel
+def reachable_rules(nodes: Int32Array, children: Int32Array, rules: Int32Array, start: int) -> BoolArray:
+    """(R,) the rules that the start node calls, directly or through others."""
+    reached = np.zeros(len(rules), np.bool_)
+    seen = np.zeros(len(nodes), np.bool_)
+    todo = np.empty(len(nodes) + 1, np.int32)
+    todo[0] = start
+    seen[start] = True
+    waiting = 1
+    while waiting > 0:
+        waiting -= 1
+        node = todo[waiting]
+        kind, a, b = nodes[node, 0], nodes[node, 1], nodes[node, 2]
+        first, end = 0, 0
+        if kind in (_SEQUENCE, _ALTERNATION):
+            first, end = a, a + b
+        for index in range(first, end):
+            if not seen[children[index]]:
+                seen[children[index]] = True
+                todo[waiting] = children[index]
+                waiting += 1
+        inner = a if kind == _REPEAT else -1
+        if kind == _CALL:
+            reached[a] = True
+            inner = rules[a]
+        if inner >= 0 and not seen[inner]:
+            seen[inner] = True
+            todo[waiting] = inner
+            waiting += 1
+    return reached
 
 
 def strong_components(offsets: Int64Array, targets: Int32Array, among: Sequence[int]) -> list[list[int]]:
@@ -187,5 +221,7 @@ def analyze(ir: IR) -> Facts:
     fixpoint(ir.nodes, ir.children, ir.rules, True, productive)
     fixpoint(ir.nodes, ir.children, ir.rules, False, nullable)
     offsets, targets = left_call_graph(ir.nodes, ir.children, ir.rules, nullable)
-    suspects = np.flatnonzero(leads_to_cycle(offsets, targets)) if len(targets) else ()
-    return Facts(productive, nullable, strong_components(offsets, targets, [int(rule) for rule in suspects]))
+    reachable = reachable_rules(ir.nodes, ir.children, ir.rules, ir.start)
+    suspects = np.flatnonzero(leads_to_cycle(offsets, targets) & reachable) if len(targets) else ()
+    components = strong_components(offsets, targets, [int(rule) for rule in suspects])
+    return Facts(productive, nullable, components, reachable)

@@ -154,12 +154,10 @@ class BatchFiller:
     def _walk(self, walks: list[tuple[Matcher, int]], bitmask: TokenBitmask) -> None:
         """Split the walks among the threads and this one."""
         assert self._executor is not None
-        pending: list[Future[int]] = []
         shares = [walks[thread :: self.threads] for thread in range(self.threads)]
         jobs = [self._jobs(thread, share, bitmask) for thread, share in enumerate(shares)]
-        pending = [self._executor.submit(_run_all, share, bitmask) for share in jobs[1:]]
+        pending: list[Future[list[int]]] = [self._executor.submit(_run_all, share, bitmask) for share in jobs[1:]]
         done = [_run_all(jobs[0], bitmask), *(future.result() for future in pending)]
-        left: list[tuple[Matcher, int]] = []
         by_row = {row: matcher for matcher, row in walks}
         for share, finished in zip(jobs, done, strict=True):
             for job, count in zip(share, finished, strict=True):
@@ -169,8 +167,7 @@ class BatchFiller:
                         keep_bitmask(job.grammar.machine.memory, matcher.configuration, bitmask, row)
                 if count < len(job.rows):
                     job.worker.forget_everything()
-        left = [(matcher, row) for row, matcher in by_row.items()]
-        for matcher, row in left:
+        for row, matcher in by_row.items():
             matcher.fill_next_token_bitmask(bitmask, row)
 
     def _jobs(self, thread: int, share: list[tuple[Matcher, int]], bitmask: TokenBitmask) -> list[_Job]:

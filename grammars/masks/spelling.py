@@ -30,45 +30,34 @@ from ..automaton.memory import (
     FIRST_ITEM,
     FLAGS,
     ITEMS,
+    MASK_ROW,
+    MASKS,
+    NUM_WORDS,
     STACK_EDGES,
     STACK_WORDS,
     STACKS,
     STATE_FLAGS,
     Memory,
+    words_of,
 )
-from ..automaton.network import Network
 from ..errors import LimitExceeded
+from ..ir.nodes import Int32Array
+from ..jit import kernel
 from ..vocabulary import Vocabulary
-from ..vocabulary.bitmask import allocate_token_bitmask, allowed_token_ids
+from ..vocabulary.bitmask import TokenBitmask, allocate_token_bitmask, allowed_token_ids
 from .walk import consume_token, fill_bitmask
 
-__all__ = ["Spelling", "single_bytes"]
+__all__ = ["Spelling"]
 
 BoolArray = npt.NDArray[np.bool_]
 
 
-def single_bytes(vocabulary: Vocabulary) -> BoolArray:
-    """(256,) the bytes that are tokens by themselves."""
-    found = np.zeros(256, np.bool_)
-    for token in vocabulary.tokens:
-        if token is not None and len(token) == 1:
-            found[token[0]] = True
-    return found
-
-
-def bytes_read(network: Network) -> BoolArray:
-    """(256,) the bytes on any edge of the network."""
-    found = np.zeros(256, np.bool_)
-    for span in np.unique(network.byte_edges[:, 0]):
-        found[span & 0xFF : (span >> 8) + 1] = True
-    return found
-
-
-def writable_states(network: Network, singles: BoolArray) -> BoolArray:
+@kernel
+def writable_states(
+    states: Int32Array, byte_edges: Int32Array, epsilon_edges: Int32Array, call_edges: Int32Array, singles: BoolArray
+) -> BoolArray:
     """(S,) whether the end of the rule can be reached over bytes of ``singles`` alone: a fixpoint by sweeps."""
-    states = network.states.tolist()
-    edges = [bool(singles[span & 0xFF : (span >> 8) + 1].any()) for span in network.byte_edges[:, 0].tolist()]
-    writable = np.array([record[STATE_FLAGS] & FINAL != 0 for record in states])
+    writable = states[:, STATE_FLAGS] & FINAL != 0
     changed = True
     while changed:
         changed = False
@@ -76,14 +65,17 @@ def writable_states(network: Network, singles: BoolArray) -> BoolArray:
             if writable[state]:
                 continue
             record = states[state]
-            targets = [
-                network.byte_edges[edge, 1] for edge in range(record[FIRST_EDGE], record[END_EDGE]) if edges[edge]
-            ]
-            targets += network.epsilon_edges[record[FIRST_EPSILON] : record[END_EPSILON]].tolist()
-            for first, back in network.call_edges[record[FIRST_CALL] : record[END_CALL]].tolist():
-                if writable[first] and (back < 0 or writable[back]):
-                    targets.append(first)
-            if any(writable[target] for target in targets):
+            found = False
+            for edge in range(record[FIRST_EDGE], record[END_EDGE]):
+                if not found and writable[byte_edges[edge, 1]]:
+                    span = byte_edges[edge, 0]
+                    found = bool(singles[span & 0xFF : (span >> 8) + 1].any())
+            for edge in range(record[FIRST_EPSILON], record[END_EPSILON]):
+                found = found or writable[epsilon_edges[edge]]
+            for edge in range(record[FIRST_CALL], record[END_CALL]):
+                back = call_edges[edge, 1]
+                found = found or (writable[call_edges[edge, 0]] and (back < 0 or writable[back]))
+            if found:
                 writable[state] = changed = True
     return writable
 
@@ -91,32 +83,62 @@ def writable_states(network: Network, singles: BoolArray) -> BoolArray:
 class Spelling:
     """Which configurations of a machine the vocabulary can bring to an end; asked with the machine's lock held."""
 
-    def __init__(self, machine: Machine, tables: Memory, vocabulary: Vocabulary, singles: BoolArray) -> None:
+    def __init__(self, machine: Machine, tables: Memory, vocabulary: Vocabulary, writable: BoolArray) -> None:
         self.machine = machine
         self.tables = tables
         self.bitmask = allocate_token_bitmask(1, vocabulary.size)
-        self.writable = writable_states(machine.network, singles)
+        self.writable = writable
+        self.clean: set[int] = set()  # configurations whose cached bitmask holds no dead end
         self.live: dict[int, bool] = {}
         self.writable_stacks: dict[int, bool] = {}
         self.epoch = machine.epoch
 
     @classmethod
     def needed(cls, machine: Machine, tables: Memory, vocabulary: Vocabulary) -> Spelling | None:
-        """``None`` where there can be no dead ends: every byte the network reads is a token by itself."""
-        singles = single_bytes(vocabulary)
-        if singles[bytes_read(machine.network)].all():
+        """``None`` where there can be no dead ends: every state has a way to its end in bytes that are tokens."""
+        if vocabulary.single_bytes.all():
             return None
-        return cls(machine, tables, vocabulary, singles)
+        network = machine.network
+        edges = (network.byte_edges, network.epsilon_edges, network.call_edges)
+        writable = writable_states(network.states, *edges, vocabulary.single_bytes)
+        entered = np.zeros(network.num_states, np.bool_)
+        entered[network.start] = True
+        for targets in (network.byte_edges[:, 1], network.epsilon_edges, network.call_edges.reshape(-1)):
+            entered[targets[targets >= 0]] = True
+        return None if writable[entered].all() else cls(machine, tables, vocabulary, writable)
+
+    def drop_dead_ends(self, configuration: int, bitmask: TokenBitmask, row: int) -> None:
+        """Clear the tokens behind which there is no way to a complete text, in the row and in the cached bitmask."""
+        self._notice_renumbering()
+        if configuration in self.clean:
+            return
+        memory = self.machine.memory
+        words = bitmask.view(np.uint32)[row]
+        for token_id in allowed_token_ids(bitmask[row]).tolist():
+            target = consume_token(memory, self.tables, configuration, token_id)
+            if target < DEAD:
+                self._full()
+            if target > 0 and not self.is_live(target):
+                words[token_id >> 5] &= np.uint32(~(1 << (token_id & 31)) & 0xFFFFFFFF)
+        place = memory[memory[CONFIGURATIONS] + CONFIGURATION_WORDS * configuration + MASK_ROW]
+        if place >= 0:
+            first = memory[MASKS] + place * memory[NUM_WORDS]
+            words_of(memory)[first : first + memory[NUM_WORDS]] = bitmask[row]
+            self.clean.add(configuration)
 
     def is_live(self, configuration: int) -> bool:
         """Whether tokens lead from here to a complete text. Raises LimitExceeded when the search grows too large."""
-        if self.epoch != self.machine.epoch:
-            self.live.clear()
-            self.writable_stacks.clear()
-            self.epoch = self.machine.epoch
+        self._notice_renumbering()
         if configuration not in self.live:
             self._search(configuration)
         return self.live[configuration]
+
+    def _notice_renumbering(self) -> None:
+        if self.epoch != self.machine.epoch:
+            self.live.clear()
+            self.writable_stacks.clear()
+            self.clean.clear()
+            self.epoch = self.machine.epoch
 
     def _search(self, origin: int) -> None:
         """Depth first; what was seen on the way to a live end is asked again, what was exhausted is dead."""

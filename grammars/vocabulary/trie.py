@@ -33,7 +33,7 @@ def common_prefix(data: Int32Array, a: int, a_end: int, b: int, b_end: int) -> i
 
 @kernel
 def build_trie(data: Int32Array, offsets: Int32Array, order: Int32Array) -> tuple[Int32Array, Int32Array]:
-    """From tokens in byte order (``order``: ids; no empty ones): nodes (2 N,) and twins (2 T,): id, id of its double."""
+    """From tokens in byte order (``order``: ids, none empty): nodes (2 N,) and twins (2 T,): id, id of its double."""
     total = 0
     for token in order:
         total += offsets[token + 1] - offsets[token]

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from grammars.errors import VocabularyError
 
@@ -199,9 +200,11 @@ class Vocabulary:
         return content.hexdigest()
 
     @cached_property
-    def spells_every_byte(self) -> bool:
-        """Whether each of the 256 bytes is a token by itself, so that any text at all can be written."""
-        return len({token for token in self.tokens if token is not None and len(token) == 1}) == 256
+    def single_bytes(self) -> npt.NDArray[np.bool_]:
+        """(256,) which bytes are tokens by themselves; with all of them any text at all can be written."""
+        found = np.zeros(256, np.bool_)
+        found[[token[0] for token in self.tokens if token is not None and len(token) == 1]] = True
+        return found
 
     @cached_property
     def tables(self) -> Int32Array:
