@@ -160,7 +160,8 @@ class Model:
         Instructions that contain ``{document}`` are the whole prompt, with the document put there.
         """
         wanted = output_type_from(output_type)
-        messages = template.messages(document, instructions, schema_text=wanted.schema_text)
+        whitespace = options.get("whitespace", DEFAULT_WHITESPACE)
+        messages = template.messages(document, instructions, schema_text=wanted.schema_text, whitespace=whitespace)
         prompt: Prompt = messages
         if options.get("chat") is False or not self.tokenizer.has_chat_template:
             prompt = "\n\n".join(message["content"] for message in messages) + "\n\n"

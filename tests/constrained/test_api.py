@@ -219,15 +219,12 @@ def test_output_never_grows_past_the_context(model: Model) -> None:
     assert prompt_tokens + len(result.token_ids) <= model.context_length
 
 
-def test_extract_shows_document_schema_and_instructions(model: Model) -> None:
-    template = PromptTemplate(system="S", user="{instructions}|{schema}|{document}")
-    messages = template.messages("doc {schema}", "Find it", schema_text="{}")
-    assert messages == [{"role": "system", "content": "S"}, {"role": "user", "content": "Find it|{}|doc {schema}"}]
-    whole = template.messages("doc", "Read: {document}!", schema_text="{}")
-    assert whole[-1]["content"] == "Read: doc!"
+def test_extract_sends_what_the_template_says(model: Model) -> None:
+    template = PromptTemplate(system="S", user="{instructions}|{schema}|{document}", instructions="Own")
     result = model.extract("doc", bool, instructions="Find it", template=template)
     assert result.value in (True, False)
     expected = template.messages("doc", "Find it", schema_text='{"type": "boolean"}')
+    assert expected[-1]["content"] == 'Find it|{"type": "boolean"}|doc'
     assert result.usage.prompt_tokens == len(model.tokenizer.chat_prompt(expected))
 
 
