@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from threading import RLock
 from typing import Protocol
-from weakref import WeakSet
+from weakref import WeakSet, finalize
 
 import numpy as np
 
@@ -39,6 +39,7 @@ from .memory import (
     TOO_DEEP,
     Memory,
     allocate,
+    pool,
     wrap,
 )
 from .network import Network
@@ -99,7 +100,9 @@ class Machine:
             offset += len(part)
         for arena, length in blanks.items():
             memory[arena] = offset
+            memory[offset : offset + length] = 0
             offset += length
+        finalize(self, pool.give_back, memory)
         memory[NUM_STATES] = num_states
         memory[START_STATE] = network.start
         return wrap(memory)

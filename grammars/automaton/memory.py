@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -25,7 +26,7 @@ from ..ir.nodes import Int32Array
 from ..jit import CHECKED
 from ..limits import Limits
 
-__all__ = ["CheckedMemory", "Memory", "allocate", "layout", "reserve"]
+__all__ = ["CheckedMemory", "Memory", "allocate", "layout", "pool", "reserve"]
 
 # -- header: bases of arenas --------------------------------------------------------------------------------------
 STACKS: Final = 0  # 4 words a stack set: first edge, end of edges, holds the empty stack, hash
@@ -83,7 +84,7 @@ CONFIGURATION_WORDS: Final = 8
 STATE_WORDS: Final = 8
 CLOSURE_WORDS: Final = 4
 UNION_WORDS: Final = 3
-UNION_SLOTS: Final = 4096
+UNION_SLOTS: Final = 1024
 UNION_SCRATCH_WORDS: Final = 1 << 19
 SMALLEST_TABLE: Final = 1024
 WALK_PATH_WORDS: Final = 4096  # no token is longer
@@ -192,20 +193,64 @@ def layout(limits: Limits, num_words: int) -> dict[int, int]:
     }
 
 
-def allocate(limits: Limits, num_words: int, grammar_words: int) -> tuple[Int32Array, int]:
-    """A fresh memory with its header set, and the offset of the part that depends on the grammar."""
-    sizes = layout(limits, num_words)
-    memory = reserve(HEADER_WORDS + sum(sizes.values()) + grammar_words)
+@lru_cache(maxsize=16)
+def header(limits: Limits, num_words: int) -> tuple[Int32Array, int]:
+    """The header of an empty memory, and the offset behind the arenas that do not depend on the grammar."""
+    words = np.zeros(HEADER_WORDS, np.int32)
     offset = HEADER_WORDS
-    for arena, size in sizes.items():
-        memory[arena] = offset
+    for arena, size in layout(limits, num_words).items():
+        words[arena] = offset
         offset += size
-    memory[MAX_STACKS] = limits.max_stack_nodes
-    memory[MAX_STACK_EDGES] = 2 * limits.max_stack_nodes
-    memory[MAX_CONFIGURATIONS] = limits.max_configurations
-    memory[MAX_ITEMS] = limits.max_items
-    memory[MAX_MASKS] = limits.max_cached_masks
-    memory[NUM_WORDS] = num_words
-    memory[STACK_TABLE_SIZE] = SMALLEST_TABLE
-    memory[CONFIGURATION_TABLE_SIZE] = SMALLEST_TABLE
+    words[MAX_STACKS] = limits.max_stack_nodes
+    words[MAX_STACK_EDGES] = 2 * limits.max_stack_nodes
+    words[MAX_CONFIGURATIONS] = limits.max_configurations
+    words[MAX_ITEMS] = limits.max_items
+    words[MAX_MASKS] = limits.max_cached_masks
+    words[NUM_WORDS] = num_words
+    words[STACK_TABLE_SIZE] = SMALLEST_TABLE
+    words[CONFIGURATION_TABLE_SIZE] = SMALLEST_TABLE
+    return words, offset
+
+
+class _Pool:
+    """Memories given back, for the next machine of the same size: their pages are there already.
+
+    Zeroing fresh pages takes longer than compiling a small grammar. Only memories that few pages were touched of are
+    kept, and few of them; the others go back to the operating system.
+    """
+
+    MOST_MEMORIES: Final = 4
+    MOST_CONFIGURATIONS: Final = 4_096
+    GRAMMAR_WORDS: Final = 1 << 20  # room for the arenas that depend on the grammar; a larger grammar is not pooled
+
+    def __init__(self) -> None:
+        self.memories: dict[int, list[Int32Array]] = {}
+
+    def take(self, num_words: int) -> Int32Array:
+        """A memory of so many words; not all zeros."""
+        kept = self.memories.get(num_words)
+        try:
+            return kept.pop() if kept else reserve(num_words)
+        except IndexError:  # another thread was quicker
+            return reserve(num_words)
+
+    def give_back(self, memory: Int32Array) -> None:
+        """Take a memory that nobody uses any more."""
+        kept = self.memories.setdefault(len(memory), [])
+        small = memory[NUM_CONFIGURATIONS] <= self.MOST_CONFIGURATIONS
+        if small and sum(map(len, self.memories.values())) < self.MOST_MEMORIES:
+            kept.append(memory)
+
+
+pool = _Pool()
+
+
+def allocate(limits: Limits, num_words: int, grammar_words: int) -> tuple[Int32Array, int]:
+    """A memory with its header set, and the offset of the part that depends on the grammar.
+
+    Words may hold what an earlier machine left: whoever counts on zeros must write them.
+    """
+    words, offset = header(limits, num_words)
+    memory = pool.take(offset + max(grammar_words, pool.GRAMMAR_WORDS))
+    memory[:HEADER_WORDS] = words
     return memory, offset

@@ -34,10 +34,11 @@ def forward_states(
     """For each state, the state that stands in for it: where its only way on, an epsilon edge, leads in the end."""
     ways = np.zeros(num_states, np.int32)
     only = np.arange(num_states).astype(np.int32)
-    for source, span, target in edges:
-        ways[source] += 1 if span < 0 else 2
-        if span < 0:
-            only[source] = target
+    for row in range(len(edges)):
+        source = edges[row, 0]
+        ways[source] += 1 if edges[row, 1] < 0 else 2
+        if edges[row, 1] < 0:
+            only[source] = edges[row, 2]
     for call in range(len(calls)):
         ways[calls[call, 0]] += 2
     for state in range(num_states):
@@ -57,20 +58,17 @@ def forward_states(
 
 
 @kernel
-def offsets_by_state(num_states: int, sources: Int32Array) -> tuple[Int32Array, Int32Array]:
-    """Counting sort: offsets (S + 1,) and the order (E,) of rows by source state."""
-    offsets = np.zeros(num_states + 1, np.int32)
-    for source in sources:
-        offsets[source + 1] += 1
+def count_by_state(num_states: int, edges: Int32Array, calls: Int32Array) -> Int32Array:
+    """(S + 1, 3) where the byte edges, epsilon edges and calls of each state begin, once ordered by state."""
+    offsets = np.zeros((num_states + 1, 3), np.int32)
+    for row in range(len(edges)):
+        offsets[edges[row, 0] + 1, 1 if edges[row, 1] < 0 else 0] += 1
+    for row in range(len(calls)):
+        offsets[calls[row, 0] + 1, 2] += 1
     for state in range(num_states):
-        offsets[state + 1] += offsets[state]
-    place = offsets[:-1].copy()
-    order = np.empty(len(sources), np.int32)
-    for row in range(len(sources)):
-        source = sources[row]
-        order[place[source]] = row
-        place[source] += 1
-    return offsets, order
+        for kind in range(3):
+            offsets[state + 1, kind] += offsets[state, kind]
+    return offsets
 
 
 @kernel
@@ -113,25 +111,30 @@ def pack(
     """The arenas of a network: states (S, STATE_WORDS), byte edges (E, 2), epsilon edges (P,), call edges (C, 2)."""
     num_states = len(flags)
     forward = forward_states(num_states, edges, calls, flags, capacities)
-    is_byte = edges[:, 1] >= 0
-    byte_rows, epsilon_rows = edges[is_byte], edges[~is_byte]
+    offsets = count_by_state(num_states, edges, calls)
     states = np.zeros((num_states, STATE_WORDS), np.int32)
-    byte_offsets, byte_order = offsets_by_state(num_states, byte_rows[:, 0].copy())
-    epsilon_offsets, epsilon_order = offsets_by_state(num_states, epsilon_rows[:, 0].copy())
-    call_offsets, call_order = offsets_by_state(num_states, calls[:, 0].copy())
-    byte_edges = np.empty((len(byte_rows), 2), np.int32)
-    for place in range(len(byte_rows)):
-        byte_edges[place, 0] = byte_rows[byte_order[place], 1]
-        byte_edges[place, 1] = forward[byte_rows[byte_order[place], 2]]
-    epsilon_edges = np.empty(len(epsilon_rows), np.int32)
-    for place in range(len(epsilon_rows)):
-        epsilon_edges[place] = forward[epsilon_rows[epsilon_order[place], 2]]
     for state in range(num_states):
-        states[state, FIRST_EDGE], states[state, END_EDGE] = byte_offsets[state], byte_offsets[state + 1]
-        states[state, FIRST_EPSILON], states[state, END_EPSILON] = epsilon_offsets[state], epsilon_offsets[state + 1]
-        states[state, FIRST_CALL], states[state, END_CALL] = call_offsets[state], call_offsets[state + 1]
+        states[state, FIRST_EDGE], states[state, END_EDGE] = offsets[state, 0], offsets[state + 1, 0]
+        states[state, FIRST_EPSILON], states[state, END_EPSILON] = offsets[state, 1], offsets[state + 1, 1]
+        states[state, FIRST_CALL], states[state, END_CALL] = offsets[state, 2], offsets[state + 1, 2]
         states[state, STATE_FLAGS] = flags[state]
         states[state, STATE_CAPACITY] = capacities[state]
+    byte_edges = np.empty((offsets[num_states, 0], 2), np.int32)
+    epsilon_edges = np.empty(offsets[num_states, 1], np.int32)
+    for row in range(len(edges)):
+        source, span, target = edges[row, 0], edges[row, 1], forward[edges[row, 2]]
+        if span < 0:
+            epsilon_edges[offsets[source, 1]] = target
+            offsets[source, 1] += 1
+        else:
+            place = offsets[source, 0]
+            byte_edges[place, 0] = span
+            byte_edges[place, 1] = target
+            offsets[source, 0] = place + 1
+    call_order = np.empty(len(calls), np.int32)
+    for row in range(len(calls)):
+        call_order[offsets[calls[row, 0], 2]] = row
+        offsets[calls[row, 0], 2] += 1
     call_edges = np.empty((len(calls), 2), np.int32)
     for place in range(len(calls)):
         row = call_order[place]
