@@ -1,12 +1,12 @@
 """How many labelled fields a model gets right: by whitespace style, by prompt template, and without a grammar.
 
     python benchmarks/quality.py                               # every style, then every template; the default model
-    python benchmarks/quality.py --styles indent=2,free --templates library,names_first --limit 8 --show
+    python benchmarks/quality.py --styles indent=2,free --templates library,names --limit 8 --show
     python benchmarks/quality.py --valid 50                    # 50 extractions at temperature 1, each checked
 
 The style `free` generates without a grammar and takes the first JSON object in the text. Decoding is greedy. A document
-whose answer is cut off or is no JSON counts all its fields as wrong. Progress is on stderr; the last line on stdout is
-one JSON object.
+whose answer is cut off or is no JSON counts all its fields as wrong. `leaked` counts wrong fields that hold a text of
+the template's worked example. Progress is on stderr; the last line on stdout is one JSON object.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from jsonschema import Draft202012Validator
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # run as a script, only its own folder is there
 
 from benchmarks.quality_documents import ABSENT, LabelledDocument, first_json_object, load_documents, score
-from benchmarks.quality_templates import TEMPLATES
+from benchmarks.quality_templates import TEMPLATES, example_values
 from benchmarks.quality_validity import measure_validity
 
 if TYPE_CHECKING:
@@ -34,6 +34,15 @@ if TYPE_CHECKING:
 STYLES = ("indent=2", "spaced", "compact", "flexible", "free")
 DEFAULT_STYLE = "indent=2"
 DEFAULT_TEMPLATE = "library"
+_COUNTED = (
+    "fields_right",
+    "fields",
+    "fields_leaked",
+    "documents_valid",
+    "documents",
+    "output_tokens",
+    "forced_tokens",
+)
 
 
 @dataclass(frozen=True)
@@ -44,6 +53,7 @@ class Measurement:
     style: str
     fields_right: int
     fields: int
+    fields_leaked: int
     documents_valid: int
     documents: int
     output_tokens: int
@@ -60,9 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     model = constrained.load(options.model, device=options.device, progress=_say)
     head = {"benchmark": "quality", "model": model.name, "documents": len(documents)}
     if options.valid:
-        validity = measure_validity(
-            model, documents, template=TEMPLATES[DEFAULT_TEMPLATE], runs=options.valid, say=_say
-        )
+        validity = measure_validity(model, documents, runs=options.valid, say=_say)
         print(json.dumps(head | asdict(validity)))
         return 0 if validity.valid == validity.runs and validity.repeated_alike == validity.repeated else 1
 
@@ -79,12 +87,15 @@ def measure(
     model: Model, documents: Iterable[LabelledDocument], template: str, style: str, *, max_tokens: int, show: bool
 ) -> Measurement:
     """Extract every document once, greedily, and count."""
-    totals = dict.fromkeys(
-        ("fields_right", "fields", "documents_valid", "documents", "output_tokens", "forced_tokens"), 0
-    )
+    totals = dict.fromkeys(_COUNTED, 0)
     seconds = 0.0
+    leaks = example_values(TEMPLATES[template])
     for document in documents:
-        prompt = TEMPLATES[template](document.text, document.schema)
+        prompt = TEMPLATES[template].messages(
+            document.text,
+            schema_text=json.dumps(document.schema, ensure_ascii=False),
+            whitespace=DEFAULT_STYLE if style == "free" else style,
+        )
         started = time.perf_counter()
         if style == "free":
             result = model.generate(prompt, max_tokens=max_tokens)
@@ -95,6 +106,7 @@ def measure(
         scored = score(document, answer)
         totals["fields_right"] += scored.right
         totals["fields"] += scored.total
+        totals["fields_leaked"] += sum(any(leak in str(value) for leak in leaks) for value in scored.wrong.values())
         totals["documents_valid"] += Draft202012Validator(document.schema).is_valid(answer)
         totals["documents"] += 1
         totals["output_tokens"] += len(result.token_ids)
@@ -106,7 +118,8 @@ def measure(
 
 def table(rows: Iterable[Measurement]) -> str:
     """The measurements as lines of text, the most fields right first."""
-    head = f"{'template':<22}{'style':<10}{'fields right':>14}{'valid':>9}{'tokens':>8}{'forced':>8}{'seconds':>9}"
+    columns = f"{'fields right':>14}{'leaked':>8}{'valid':>8}{'tokens':>8}{'forced':>8}{'seconds':>9}"
+    head = f"{'template':<18}{'style':<10}{columns}"
     return "\n".join([head, *map(_line, sorted(rows, key=lambda row: -row.fields_right))])
 
 
@@ -114,8 +127,8 @@ def _line(row: Measurement) -> str:
     right = f"{row.fields_right}/{row.fields}"
     valid = f"{row.documents_valid}/{row.documents}"
     return (
-        f"{row.template:<22}{row.style:<10}{right:>14}{valid:>9}{row.output_tokens:>8}{row.forced_tokens:>8}"
-        f"{row.seconds:>9.1f}"
+        f"{row.template:<18}{row.style:<10}{right:>14}{row.fields_leaked:>8}{valid:>8}{row.output_tokens:>8}"
+        f"{row.forced_tokens:>8}{row.seconds:>9.1f}"
     )
 
 
@@ -126,11 +139,11 @@ def _shown(document: LabelledDocument, right: int, wrong: Mapping[str, Any], tex
 
 
 def _combinations(templates: Sequence[str] | None, styles: Sequence[str] | None) -> list[tuple[str, str]]:
-    """What was asked for, crossed; by default every style with one template, then every template with two styles."""
+    """What was asked for, crossed; by default every style with one template, then every template with one style."""
     if templates or styles:
         return [(template, style) for template in templates or [DEFAULT_TEMPLATE] for style in styles or STYLES]
     every_style = [(DEFAULT_TEMPLATE, style) for style in STYLES]
-    every_template = [(template, style) for template in TEMPLATES for style in (DEFAULT_STYLE, "free")]
+    every_template = [(template, DEFAULT_STYLE) for template in TEMPLATES]
     return list(dict.fromkeys(every_style + every_template))
 
 
@@ -141,7 +154,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--templates", type=_some_of(TEMPLATES), help=f"some of {','.join(TEMPLATES)}")
     parser.add_argument("--model", help="folder, GGUF file or hub id; the embedded default if not given")
     parser.add_argument("--device", default="auto", help="auto, cpu or cuda")
-    parser.add_argument("--max-tokens", type=_positive, default=400, help="longest output of a document (400)")
+    parser.add_argument("--max-tokens", type=_positive, default=256, help="longest output of a document (256)")
     parser.add_argument("--show", action="store_true", help="list the wrong fields of every document on stderr")
     parser.add_argument("--valid", type=_positive, metavar="N", help="instead: N extractions at temperature 1, checked")
     return parser.parse_args(arguments)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from jsonschema import Draft202012Validator
 
 from benchmarks.quality_documents import LabelledDocument
-from benchmarks.quality_templates import Template
 
 if TYPE_CHECKING:
     from constrained.api import Model
@@ -33,7 +32,6 @@ def measure_validity(
     model: Model,
     documents: Sequence[LabelledDocument],
     *,
-    template: Template,
     runs: int,
     say: Callable[[str], None],
     max_tokens: int = 2048,
@@ -49,8 +47,7 @@ def measure_validity(
         document = documents[seed % len(documents)]
 
         def extract(document: LabelledDocument = document, seed: int = seed) -> GenerationResult:
-            prompt = template(document.text, document.schema)
-            return model.generate(prompt, document.schema, temperature=1.0, seed=seed, max_tokens=max_tokens)
+            return model.extract(document.text, document.schema, temperature=1.0, seed=seed, max_tokens=max_tokens)
 
         result = extract()
         if problem := _problem(document, result):
