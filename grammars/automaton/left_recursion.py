@@ -16,7 +16,7 @@ from collections import defaultdict
 
 import numpy as np
 
-from ..ir.analyze import BoolArray
+from ..ir.analyze import BoolArray, strong_components
 from ..ir.nodes import Int32Array
 from .memory import FINAL
 
@@ -28,7 +28,7 @@ class _Rewriter:
 
     def __init__(
         self, edges: Int32Array, calls: Int32Array, rule_starts: Int32Array, flags: Int32Array, capacities: Int32Array,
-        nullable: BoolArray, components: list[list[int]],
+        nullable: BoolArray,
     ) -> None:  # fmt: skip
         self.edges = edges.tolist()
         self.calls = calls.tolist()
@@ -36,14 +36,14 @@ class _Rewriter:
         self.flags: list[int] = flags.tolist()
         self.capacities: list[int] = capacities.tolist()
         self.nullable = nullable
-        self.component_of = {rule: number for number, rules in enumerate(components) for rule in rules}
-        self.components = components
         self.edges_of: dict[int, list[tuple[int, int]]] = defaultdict(list)
         self.calls_of: dict[int, list[tuple[int, int]]] = defaultdict(list)
         for source, span, target in self.edges:
             self.edges_of[source].append((span, target))
         for source, rule, target in self.calls:
             self.calls_of[source].append((rule, target))
+        self.components = self.left_recursive_rules()
+        self.component_of = {rule: number for number, rules in enumerate(self.components) for rule in rules}
         self.goals: dict[int, int] = {}  # rule -> new rule that matches its texts but the empty one
         self.todo: list[int] = []
 
@@ -57,6 +57,15 @@ class _Rewriter:
                     self.edges.append([source, -1, target])
         while self.todo:
             self.build(self.todo.pop())
+
+    def left_recursive_rules(self) -> list[list[int]]:
+        """Sets of rules that call each other at their left edge; bodies of repeats that became rules among them."""
+        offsets, targets = [0], []
+        for start in self.rule_starts:
+            calls = {callee for state in self.unread_states(start) for callee, _ in self.calls_of[state]}
+            targets += sorted(calls)
+            offsets.append(len(targets))
+        return strong_components(np.array(offsets), np.array(targets, np.int32), range(len(self.rule_starts)))
 
     def is_nullable(self, rule: int) -> bool:
         return bool(self.nullable[rule])
@@ -190,13 +199,13 @@ class _Rewriter:
 
 def remove_left_recursion(
     edges: Int32Array, calls: Int32Array, rule_starts: Int32Array, flags: Int32Array, capacities: Int32Array,
-    nullable: BoolArray, components: list[list[int]],
+    nullable: BoolArray,
 ) -> tuple[Int32Array, Int32Array, Int32Array, Int32Array, Int32Array]:  # fmt: skip
-    """Rewrite so that no rule of ``components`` calls itself at its left edge; the language stays the same.
+    """Rewrite so that no rule calls itself at its left edge; the language stays the same.
 
     ``nullable`` (rules,) says which rules match the empty text. Returns edges, calls, rule starts, flags, capacities.
     """
-    rewriter = _Rewriter(edges, calls, rule_starts, flags, capacities, nullable, components)
+    rewriter = _Rewriter(edges, calls, rule_starts, flags, capacities, nullable)
     rewriter.run()
     return (
         np.array(rewriter.edges, np.int32).reshape(-1, 3),

@@ -41,7 +41,7 @@ FRAME_WORDS: Final = 6  # of a union under way: parent, left, right, place in le
 @kernel
 def mix(seed: int, value: int) -> int:
     """A 31-bit hash of both; every step stays inside 64 bits, so compiled and plain Python agree."""
-    mixed = (seed ^ value) * 0x2545F491 & 0x7FFFFFFF
+    mixed = (int(seed) ^ int(value)) * 0x2545F491 & 0x7FFFFFFF
     return mixed ^ (mixed >> 15)
 
 

@@ -22,7 +22,7 @@ _NEVER, _EPSILON, _SEQUENCE, _ALTERNATION = (
     int(Kind.SEQUENCE),
     int(Kind.ALTERNATION),
 )
-_REPEAT, _CALL = int(Kind.REPEAT), int(Kind.CALL)
+_REPEAT, _CALL, _FRAGMENT = int(Kind.REPEAT), int(Kind.CALL), int(Kind.FRAGMENT)
 
 
 class Facts(NamedTuple):
@@ -32,8 +32,8 @@ class Facts(NamedTuple):
     """(N,) the node matches at least one text."""
     nullable: BoolArray
     """(N,) the node matches the empty text."""
-    left_recursive: list[list[int]]
-    """Sets of rules that call each other, or one itself, before any byte was read (behind empty parts too)."""
+    left_recursive: bool
+    """Some rule in use can call itself before any byte was read, directly, through others, or behind empty parts."""
     reachable: BoolArray
     """(R,) the rule can be called, directly or through others, from the start."""
 
@@ -53,6 +53,8 @@ def fixpoint(nodes: Int32Array, children: Int32Array, rules: Int32Array, leaf_va
                 value = False
             elif kind == _EPSILON:
                 value = True
+            elif kind == _FRAGMENT:
+                value = leaf_value or nodes[node, 3] != 0
             elif kind == _SEQUENCE:
                 value = True
                 for child in children[a : a + b]:
@@ -222,6 +224,5 @@ def analyze(ir: IR) -> Facts:
     fixpoint(ir.nodes, ir.children, ir.rules, False, nullable)
     offsets, targets = left_call_graph(ir.nodes, ir.children, ir.rules, nullable)
     reachable = reachable_rules(ir.nodes, ir.children, ir.rules, ir.start)
-    suspects = np.flatnonzero(leads_to_cycle(offsets, targets) & reachable) if len(targets) else ()
-    components = strong_components(offsets, targets, [int(rule) for rule in suspects])
-    return Facts(productive, nullable, components, reachable)
+    cyclic = len(targets) > 0 and bool((leads_to_cycle(offsets, targets) & reachable).any())
+    return Facts(productive, nullable, cyclic, reachable)

@@ -19,7 +19,7 @@ from ..errors import LimitExceeded
 from ..limits import DEFAULT_LIMITS, Limits
 from .charset import JSON_TEXT, Charset, contains
 from .nodes import IR, UNBOUNDED, Kind, NodeId, RuleId
-from .utf8 import Fragment, utf8_fragment
+from .utf8 import Fragment, trim_fragment, utf8_fragment
 
 __all__ = ["Builder"]
 
@@ -132,8 +132,11 @@ class Builder:
         key = (_FRAGMENT, fragment)
         node = self._known.get(key)
         if node is None:
-            node = self._add(key, _FRAGMENT, len(self._fragments), 0, 0)
-            self._fragments.append(fragment)
+            trimmed, may_be_empty = trim_fragment(fragment)
+            if not trimmed[1]:
+                return self.never
+            node = self._add(key, _FRAGMENT, len(self._fragments), 0, int(may_be_empty))
+            self._fragments.append(trimmed)
         return node
 
     # -- combinations -------------------------------------------------------------------------------------------

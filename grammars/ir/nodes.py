@@ -32,7 +32,7 @@ class Kind(IntEnum):
     LITERAL = 2
     """a: offset into ``data``, b: length in bytes (at least one)."""
     FRAGMENT = 3
-    """a: index of the fragment, b: 1 if it matches every character of JSON string text."""
+    """a: index of the fragment, b: 1 if it matches every character of JSON string text, c: 1 if it may be empty."""
     SEQUENCE = 4
     """a: offset into ``children``, b: how many."""
     ALTERNATION = 5

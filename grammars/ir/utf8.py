@@ -10,11 +10,35 @@ from functools import lru_cache
 
 from .charset import Charset
 
-__all__ = ["Fragment", "utf8_fragment"]
+__all__ = ["Fragment", "trim_fragment", "utf8_fragment"]
 
 Fragment = tuple[int, tuple[tuple[int, int, int, int], ...]]
 """(number of states, edges (from, low byte, high byte, to)); state 0 starts and has no edge into it, state 1 ends
 and has no edge out of it. ``low > high`` marks an epsilon edge."""
+
+
+@lru_cache(maxsize=4096)
+def trim_fragment(fragment: Fragment) -> tuple[Fragment, bool]:
+    """The fragment without edges that lead nowhere (none left: it matches nothing), and whether it may be empty.
+
+    >>> trim_fragment((4, ((0, 97, 97, 2), (0, 98, 98, 3), (2, 1, 0, 1))))
+    ((4, ((0, 97, 97, 2), (2, 1, 0, 1))), False)
+    """
+    num_states, edges = fragment
+    sources: dict[int, list[tuple[int, bool]]] = {}
+    for source, low, high, target in edges:
+        sources.setdefault(target, []).append((source, low > high))
+    live, empty = {1}, {1}
+    for reached, only_silent in ((live, False), (empty, True)):
+        pending = [1]
+        while pending:
+            for source, silent in sources.get(pending.pop(), ()):
+                if source not in reached and (silent or not only_silent):
+                    reached.add(source)
+                    pending.append(source)
+    kept = edges if len(live) == num_states else tuple(edge for edge in edges if edge[3] in live)
+    return (num_states, kept if 0 in live else ()), 0 in empty
+
 
 _LAST_OF_LENGTH = (0x7F, 0x7FF, 0xFFFF, 0x10FFFF)
 
