@@ -16,6 +16,7 @@ from .masks.batch import BatchFiller
 from .matcher import Matcher
 from .vocabulary import Vocabulary
 from .vocabulary.bitmask import allocate_token_bitmask, allowed_token_ids
+from .warm_up import is_warm, warm_up
 
 __all__ = [
     "DEFAULT_LIMITS",
@@ -37,4 +38,6 @@ __all__ = [
     "compile_ir",
     "compile_json_schema",
     "compile_regex",
+    "is_warm",
+    "warm_up",
 ]

@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-__all__ = ["CHECKED", "copy_words", "kernel", "threaded_kernel"]
+__all__ = ["CHECKED", "copy_words", "is_compiled", "kernel", "threaded_kernel"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -27,6 +27,10 @@ if CHECKED:
         return function
 
     threaded_kernel = kernel
+
+    def is_compiled(function: Callable[..., Any]) -> bool:
+        """Plain Python needs no compiling."""
+        return True
 
     def copy_words(target: Any, at: int, source: Any, first: int, count: int) -> None:
         """``target[at : at + count] = source[first : first + count]``, word by word and checked."""
@@ -70,6 +74,11 @@ else:
         compile_for = dispatcher.compile
         dispatcher.compile = lambda signature: compile_for(_widened(signature))
         return cast(Function, dispatcher)
+
+    def is_compiled(function: Callable[..., Any]) -> bool:
+        """Whether machine code of the kernel is at hand: in this process, or on disk and not stale."""
+        dispatcher = cast(Any, function)
+        return bool(dispatcher.overloads) or bool(dispatcher._cache._cache_file._load_index())
 
     def _widened(signature: Any) -> Any:
         """The signature with every integer as int64.
