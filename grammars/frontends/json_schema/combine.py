@@ -9,7 +9,7 @@ from fractions import Fraction
 from math import ceil, floor
 from typing import TypeVar
 
-from ...errors import Problem
+from ...errors import GrammarError, Problem
 from .formats import FORMATS
 from .shapes import (
     ANY,
@@ -27,6 +27,7 @@ from .shapes import (
     StringShape,
     join_goals,
 )
+from .string_languages import follows
 
 Shape = TypeVar("Shape")
 
@@ -63,17 +64,13 @@ def number_fits(value: Decimal, shape: NumberShape) -> bool:
     return all((Fraction(value) / Fraction(multiple)).denominator == 1 for multiple in shape.multiples)
 
 
-def string_fits(value: str, shape: StringShape) -> bool | None:
-    """Whether the string satisfies the shape; ``None`` where only its format could say."""
+def string_fits(value: str, shape: StringShape) -> bool:
+    """Whether the string satisfies the shape. Raises :class:`~grammars.errors.GrammarError` where that is too large."""
     if shape.values is not None:
         return value in shape.values
     if len(value) < shape.minimum or (shape.maximum is not None and len(value) > shape.maximum):
         return False
-    for name in shape.formats:
-        known = FORMATS[name]
-        if len(value) < known.shortest or (known.longest is not None and len(value) > known.longest):
-            return False
-    return None if shape.formats else True
+    return value not in shape.excluded and follows(value, shape.rules)
 
 
 def both_numbers(left: NumberShape, right: NumberShape) -> NumberShape | None:
@@ -158,23 +155,27 @@ def both_strings(left: StringShape, right: StringShape) -> StringShape | None:
     if left.values is not None or right.values is not None:
         given, other = (left, right) if left.values is not None else (right, left)
         assert given.values is not None
-        verdicts = [(value, string_fits(value, other)) for value in given.values]
-        if any(verdict is None for _, verdict in verdicts):
-            reason = f"{other.formats[0]!r} together with given values"
-            problems += (Problem(other.pointer, "format", reason),)
-        values = tuple(value for value, verdict in verdicts if verdict is not False)
+        try:
+            values = tuple(value for value in given.values if string_fits(value, other))
+        except GrammarError as error:
+            return replace(given, problems=(*problems, Problem(other.pointer, other.rules[0].kind, str(error))))
         return StringShape(values=values, problems=problems, pointer=pointer) if values else None
     ends = [end for end in (left.maximum, right.maximum) if end is not None]
-    formats = left.formats + tuple(name for name in right.formats if name not in left.formats)
     merged = StringShape(
-        max(left.minimum, right.minimum), min(ends) if ends else None, formats, None, problems, pointer
+        max(left.minimum, right.minimum),
+        min(ends) if ends else None,
+        left.rules + tuple(rule for rule in right.rules if rule not in left.rules),
+        left.excluded + tuple(text for text in right.excluded if text not in left.excluded),
+        None,
+        problems,
+        pointer,
     )
     return None if no_string(merged) else merged
 
 
 def no_string(shape: StringShape) -> bool:
     """Whether the lengths, those of the formats included, leave nothing."""
-    lengths = [FORMATS[name] for name in shape.formats]
+    lengths = [FORMATS[rule.text] for rule in shape.rules if rule.kind == "format" and rule.holds]
     least = max([shape.minimum, *(known.shortest for known in lengths)])
     ends = [shape.maximum, *(known.longest for known in lengths)]
     return any(end is not None and end < least for end in ends)

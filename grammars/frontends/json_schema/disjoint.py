@@ -7,8 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
+from ...errors import GrammarError
 from .combine import both_numbers, both_strings, either, number_fits, string_fits
 from .shapes import ArrayShape, Goal, Node, NumberShape, ObjectShape, StringShape
+from .string_languages import share_a_text
 
 __all__ = ["exactly_one", "nodes_disjoint"]
 
@@ -100,8 +102,13 @@ def _numbers_disjoint(left: NumberShape, right: NumberShape) -> bool:
 def _strings_disjoint(left: StringShape, right: StringShape) -> bool:
     for given, other in ((left, right), (right, left)):
         if given.values is not None:
-            return all(string_fits(value, other) is False for value in given.values)
-    return both_strings(left, right) is None
+            try:
+                return not any(string_fits(value, other) for value in given.values)
+            except GrammarError:
+                return False
+    if both_strings(left, right) is None:
+        return True
+    return bool(left.rules and right.rules) and not share_a_text(left, right)
 
 
 def _arrays_disjoint(left: ArrayShape, right: ArrayShape, make: MakeNode, depth: int) -> bool:

@@ -13,7 +13,7 @@ from ...ir import Builder, NodeId
 from ...ir.charset import ANY, Charset, difference, from_ranges, union
 from .prelude import Prelude
 
-__all__ = ["FORMATS", "KNOWN_FORMATS", "Format", "format_body"]
+__all__ = ["FORMATS", "KNOWN_FORMATS", "Format", "format_body", "plain_format"]
 
 _DIGIT: Charset = ((48, 57),)
 _HEX: Charset = from_ranges(((48, 57), (65, 70), (97, 102)))
@@ -28,14 +28,14 @@ def _of(text: str) -> Charset:
 class _Writer:
     """Short names for building: text, characters, runs, all spelled as the prelude says."""
 
-    def __init__(self, prelude: Prelude) -> None:
-        self.prelude = prelude
-        self.builder: Builder = prelude.builder
+    def __init__(self, builder: Builder, characters: Callable[[Charset], NodeId], *, every: bool) -> None:
+        self.builder = builder
         self.sequence = self.builder.sequence
         self.either = self.builder.alternation
         self.optional = self.builder.optional
         self.repeat = self.builder.repeat
-        self.chars = prelude.characters
+        self.chars = characters
+        self.every = every
 
     def text(self, text: str) -> NodeId:
         return self.sequence(*(self.chars(_of(character)) for character in text))
@@ -93,13 +93,13 @@ def _time(w: _Writer) -> NodeId:
     sixty = w.two_digits(0, 59)
     hour = w.two_digits(0, 23)
     fraction = w.optional(w.sequence(w.text("."), w.repeat(w.chars(_DIGIT), 1)))
-    zulu = w.chars(_of("Zz")) if w.prelude.every else w.text("Z")
+    zulu = w.chars(_of("Zz")) if w.every else w.text("Z")
     zone = w.either(zulu, w.sequence(w.chars(_of("+-")), hour, colon, sixty))
     return w.sequence(hour, colon, sixty, colon, sixty, fraction, zone)
 
 
 def _date_time(w: _Writer) -> NodeId:
-    separator = w.chars(_of("Tt")) if w.prelude.every else w.text("T")
+    separator = w.chars(_of("Tt")) if w.every else w.text("T")
     return w.sequence(_date(w), separator, _time(w))
 
 
@@ -263,5 +263,10 @@ KNOWN_FORMATS = frozenset(FORMATS) | {
 
 
 def format_body(prelude: Prelude, name: str) -> NodeId:
-    """The strings of the format, without quotes."""
-    return FORMATS[name].build(_Writer(prelude))
+    """The strings of the format as JSON spells them, without quotes."""
+    return FORMATS[name].build(_Writer(prelude.builder, prelude.characters, every=prelude.every))
+
+
+def plain_format(builder: Builder, name: str) -> NodeId:
+    """All strings of the format as they are."""
+    return FORMATS[name].build(_Writer(builder, builder.charset, every=True))

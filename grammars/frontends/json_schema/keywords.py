@@ -281,7 +281,7 @@ KEYWORDS: tuple[Keyword, ...] = (
     # strings
     Keyword("minLength", _YES, STRING, Group.STRINGS, _count),
     Keyword("maxLength", _YES, STRING, Group.STRINGS, _count),
-    Keyword("pattern", _NO, STRING, Group.STRINGS, _string),
+    Keyword("pattern", _YES, STRING, Group.STRINGS, _string),
     Keyword("format", _YES, STRING, Group.STRINGS, _string),
     # arrays
     Keyword("items", _YES, ARRAY, Group.ARRAYS, _items, Children.ONE_OR_LIST),

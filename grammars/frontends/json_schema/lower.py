@@ -176,7 +176,7 @@ class Lowering:
                 return string_values(self.prelude, shape.values)
             known = self._leaves.get(("strings", shape.values))
             return known or self._shared(("strings", shape.values), string_values(self.prelude, shape.values))
-        key = (shape.minimum, shape.maximum, shape.formats)
+        key = (shape.minimum, shape.maximum, shape.rules, shape.excluded)
         known = self._leaves.get(key)
         if known is not None:
             return known

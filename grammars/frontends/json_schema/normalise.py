@@ -32,7 +32,9 @@ from .shapes import (
     NumberShape,
     ObjectShape,
     StringShape,
+    TextRule,
 )
+from .string_languages import pattern_fault
 
 __all__ = ["Normaliser"]
 
@@ -240,18 +242,22 @@ class Normaliser:
         longest = schema.get("maxLength")
         maximum = None if longest is None else int(longest)
         problems: tuple[Problem, ...] = ()
+        rules: tuple[TextRule, ...] = ()
         if "pattern" in schema:
-            problems += (Problem(pointer, "pattern", "patterns are not enforced yet"),)
-        formats: tuple[str, ...] = ()
+            fault = pattern_fault(schema["pattern"])
+            if fault is None:
+                rules += (TextRule("pattern", schema["pattern"]),)
+            else:
+                problems += (Problem(pointer, "pattern", fault),)
         name = schema.get("format")
         if name is not None and self.assert_formats:
             if name in FORMATS:
-                formats = (name,)
+                rules += (TextRule("format", name),)
             elif name in KNOWN_FORMATS:
                 problems += (Problem(pointer, "format", f"the format {name!r} is not enforced yet"),)
-        if not (minimum or problems or formats) and maximum is None:
+        if not (minimum or problems or rules) and maximum is None:
             return FREE_STRING
-        shape = StringShape(minimum, maximum, formats, None, problems, pointer)
+        shape = StringShape(minimum, maximum, rules, problems=problems, pointer=pointer)
         return None if no_string(shape) else shape
 
     def _array(self, schema: dict[str, Any], pointer: str) -> ArrayShape:

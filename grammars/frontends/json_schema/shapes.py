@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from ...errors import Problem
 
@@ -28,6 +28,7 @@ __all__ = [
     "NumberValue",
     "ObjectShape",
     "StringShape",
+    "TextRule",
     "join_goals",
 ]
 
@@ -66,13 +67,22 @@ class NumberShape:
     pointer: str = ""
 
 
+class TextRule(NamedTuple):
+    """A pattern that is found in a string, or a format that it has; or is not found, or does not have."""
+
+    kind: Literal["pattern", "format"]
+    text: str
+    holds: bool = True
+
+
 @dataclass(slots=True, eq=False)
 class StringShape:
-    """Strings of a length in code points, of all ``formats``; or just ``values``."""
+    """Strings of a length in code points that follow all ``rules`` and are not ``excluded``; or just ``values``."""
 
     minimum: int = 0
     maximum: int | None = None
-    formats: tuple[str, ...] = ()
+    rules: tuple[TextRule, ...] = ()
+    excluded: tuple[str, ...] = ()
     values: tuple[str, ...] | None = None
     problems: tuple[Problem, ...] = ()
     pointer: str = ""

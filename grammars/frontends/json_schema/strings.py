@@ -5,17 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
-from ...errors import Problem
+from ...errors import GrammarError, Problem
 from ...ir import NodeId
+from ...ir.regular import TEXT, Dfa, lengths, to_node
 from ...ir.utf8 import Fragment
+from ..regex import lower_search
 from .compact import as_fragment
 from .formats import FORMATS, format_body
 from .layout import Layout
 from .prelude import Prelude, prelude_of
-from .shapes import StringShape
+from .shapes import StringShape, TextRule
 from .spelling import json_text
+from .string_languages import language_of, rule_lengths, without
 
-__all__ = ["constrained_string", "other_name", "string_values"]
+__all__ = ["constrained_string", "other_name", "string_language", "string_values"]
+
+_BLOCK = 256
 
 
 def string_values(prelude: Prelude, values: Iterable[str]) -> NodeId:
@@ -28,18 +33,72 @@ def string_values(prelude: Prelude, values: Iterable[str]) -> NodeId:
 def constrained_string(prelude: Prelude, shape: StringShape) -> NodeId | Problem:
     """The strings of a shape without given values, or why it is refused."""
     builder, quote = prelude.builder, prelude.quote
-    if not shape.formats:
-        body = builder.repeat(prelude.character, shape.minimum, shape.maximum)
-        return builder.sequence(quote, body, quote)
-    if len(shape.formats) > 1:
-        return Problem(shape.pointer, "format", f"several formats at once: {', '.join(shape.formats)}")
-    name = shape.formats[0]
-    lengths = FORMATS[name]
-    if shape.minimum > lengths.shortest or (
-        shape.maximum is not None and (lengths.longest is None or shape.maximum < lengths.longest)
-    ):
-        return Problem(shape.pointer, "format", f"{name!r} together with minLength or maxLength")
-    return builder.sequence(quote, builder.fragment(_format_fragment(name, prelude.every)), quote)
+    if not shape.rules and not shape.excluded:
+        return builder.sequence(quote, _characters(prelude, shape.minimum, shape.maximum), quote)
+    try:
+        if not shape.rules:
+            return _other_than(prelude, shape)
+        rule = shape.rules[0]
+        if len(shape.rules) > 1 or not rule.holds or shape.excluded or not _lengths_hold(shape, rule):
+            return string_language(prelude, language_of(shape))
+        if rule.kind == "format":
+            return builder.sequence(quote, builder.fragment(_format_fragment(rule.text, prelude.every)), quote)
+        return builder.sequence(quote, lower_search(rule.text, builder, characters=prelude.characters), quote)
+    except GrammarError as error:
+        keyword = shape.rules[0].kind if shape.rules else "maxLength"
+        return Problem(shape.pointer, keyword, str(error))
+
+
+def _characters(prelude: Prelude, minimum: int, maximum: int | None) -> NodeId:
+    """So many characters; large numbers are counted by blocks, so that the size grows with their square root only."""
+    builder, character = prelude.builder, prelude.character
+    if maximum is None or maximum <= _BLOCK * _BLOCK:
+        return builder.repeat(character, minimum, maximum)
+    block = builder.rule("block", builder.repeat(character, _BLOCK, _BLOCK))
+    blocks, rest = divmod(minimum, _BLOCK)
+    least = builder.sequence(builder.repeat(block, blocks, blocks), builder.repeat(character, rest, rest))
+    blocks, rest = divmod(maximum - minimum, _BLOCK)
+    full = builder.sequence(builder.repeat(block, blocks, blocks), builder.repeat(character, 0, rest))
+    if not blocks:
+        return builder.sequence(least, full)
+    fewer = builder.sequence(builder.repeat(block, 0, blocks - 1), builder.repeat(character, 0, _BLOCK - 1))
+    return builder.sequence(least, builder.alternation(fewer, full))
+
+
+def string_language(prelude: Prelude, language: Dfa) -> NodeId:
+    """The members of an automaton over text as whole JSON strings."""
+    quote = prelude.quote
+    return prelude.builder.sequence(quote, to_node(language, prelude.builder, characters=prelude.characters), quote)
+
+
+def _lengths_hold(shape: StringShape, rule: TextRule) -> bool:
+    """Whether every string of the rule has a length that the shape allows."""
+    minimum, maximum = shape.minimum, shape.maximum
+    if not minimum and maximum is None:
+        return True
+    if rule.kind == "format":
+        known = FORMATS[rule.text]
+        if minimum <= known.shortest and (maximum is None or (known.longest is not None and known.longest <= maximum)):
+            return True
+    span = rule_lengths(rule)
+    return span is None or (minimum <= span[0] and (maximum is None or (span[1] is not None and span[1] <= maximum)))
+
+
+def _other_than(prelude: Prelude, shape: StringShape) -> NodeId:
+    """Strings of some lengths that are none of the excluded ones."""
+    minimum, maximum = shape.minimum, shape.maximum
+    excluded = [text for text in shape.excluded if minimum <= len(text) and (maximum is None or len(text) <= maximum)]
+    if not minimum and maximum is None:
+        return other_name(prelude, excluded)
+    builder, quote = prelude.builder, prelude.quote
+    if not excluded:
+        return builder.sequence(quote, _characters(prelude, minimum, maximum), quote)
+    longest = max(map(len, excluded))  # what is longer than any of them needs no automaton
+    short = without(lengths(TEXT, minimum, longest if maximum is None else min(longest, maximum)), tuple(excluded))
+    ways = [to_node(short, builder, characters=prelude.characters)]
+    if maximum is None or maximum > longest:
+        ways.append(_characters(prelude, max(longest + 1, minimum), maximum))
+    return builder.sequence(quote, builder.alternation(*ways), quote)
 
 
 @lru_cache(maxsize=64)

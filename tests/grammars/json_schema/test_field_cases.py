@@ -18,8 +18,6 @@ CASES: dict[str, dict[str, Any]] = {
     if case["kind"] == "json_schema"
 }
 NOT_YET = {
-    "JS06": "pattern",
-    "JS09": "pattern",
     "JS26": "contains",
     "JS36": "patternProperties",
     "JS37": "patternProperties",

@@ -120,7 +120,9 @@ def test_other_formats_are_refused_by_name(name: str) -> None:
 
 def test_lengths_beside_a_format() -> None:
     assert language({"type": "string", "format": "date", "minLength": 1, "maxLength": 99}).takes_value("2024-01-01")
-    with pytest.raises(UnsupportedSchema, match="minLength"):
-        language({"type": "string", "format": "email", "maxLength": 20})
+    short = language({"type": "string", "format": "email", "maxLength": 8})
+    assert short.takes_value("ab@de.fr")
+    assert not short.takes_value("abc@de.fr")
+    assert not short.takes_value("abdecofr")
     with pytest.raises(UnsatisfiableGrammar):
         language({"type": "string", "format": "date", "maxLength": 9})

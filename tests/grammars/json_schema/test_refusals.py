@@ -19,7 +19,6 @@ REFUSED: dict[str, Any] = {
     "if": {"type": "null"},
     "$dynamicRef": "#x",
     "$recursiveRef": "#",
-    "pattern": "^a",
     "uniqueItems": True,
     "contains": {"const": 1},
     "unevaluatedItems": False,
@@ -81,10 +80,10 @@ def test_all_problems_at_once() -> None:
     schema = {
         "type": "object",
         "properties": {
-            "a": {"type": "string", "pattern": "x"},
-            "b": {"type": "array", "items": {"not": {}, "type": "string", "pattern": "y"}, "uniqueItems": True},
+            "a": {"type": "string", "pattern": "x("},
+            "b": {"type": "array", "items": {"not": {}, "type": "string", "pattern": "y["}, "uniqueItems": True},
             "c": {"$ref": "#/$defs/c"},
-            "d": {"type": "integer", "pattern": "z"},
+            "d": {"type": "integer", "pattern": "z{2,1}"},
             "e/f": {"$ref": "http://else.example/"},
         },
         "$defs": {"c": {"if": True, "then": {"required": ["a"]}}, "unused": {"not": {}}},

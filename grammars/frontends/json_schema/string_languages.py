@@ -1,0 +1,152 @@
+"""Strings as finite automata over code points: patterns, formats and lengths, combined and asked questions.
+
+All automata are kept, so that a pattern that comes often is compiled once.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from ...errors import GrammarError, LimitExceeded
+from ...ir import Builder
+from ...ir.regular import (
+    TEXT,
+    Dfa,
+    complement,
+    difference,
+    from_ir,
+    intersection,
+    is_empty,
+    length_range,
+    lengths,
+    minimise,
+    one_of,
+    text_from_bytes,
+    union,
+)
+from ..regex import parse_regex, regex_automaton
+from .shapes import StringShape, TextRule
+
+__all__ = [
+    "ALL_TEXT",
+    "any_of",
+    "follows",
+    "join",
+    "language_of",
+    "pattern_fault",
+    "pattern_language",
+    "rule_language",
+    "rule_lengths",
+    "share_a_text",
+    "within",
+    "without",
+]
+
+_MAX_PRODUCT = 40_000
+"""States of a product with lengths; beyond this it is refused."""
+ALL_TEXT = lengths(TEXT, 0)
+
+
+@lru_cache(maxsize=1024)
+def pattern_language(pattern: str) -> Dfa:
+    """All texts in which an ECMA-262 pattern is found. Raises GrammarError: malformed, or too large."""
+    return regex_automaton(pattern, dialect="ecma", search=True)
+
+
+@lru_cache(maxsize=4096)
+def pattern_fault(pattern: str) -> str | None:
+    """What is wrong with an ECMA-262 pattern, if anything."""
+    try:
+        parse_regex(pattern, dialect="ecma")
+    except GrammarError as error:
+        return str(error)
+    return None
+
+
+@lru_cache(maxsize=64)
+def _format_language(name: str) -> Dfa:
+    from .formats import plain_format
+
+    builder = Builder()
+    return minimise(text_from_bytes(from_ir(builder.finish(plain_format(builder, name)))))
+
+
+@lru_cache(maxsize=1024)
+def rule_language(rule: TextRule) -> Dfa:
+    """All texts that follow one rule."""
+    language = pattern_language(rule.text) if rule.kind == "pattern" else _format_language(rule.text)
+    return language if rule.holds else complement(language)
+
+
+def follows(value: str, rules: tuple[TextRule, ...]) -> bool:
+    """Whether the text follows all rules."""
+    codes = list(map(ord, value))
+    return all(rule_language(rule).accepts(codes) for rule in rules)
+
+
+@lru_cache(maxsize=1024)
+def rule_lengths(rule: TextRule) -> tuple[int, int | None] | None:
+    """The shortest and the longest text of a rule; ``None``: there is none."""
+    return length_range(rule_language(rule))
+
+
+def join(left: Dfa, right: Dfa) -> Dfa:
+    """The members of both, as a small automaton."""
+    return minimise(intersection(left, right))
+
+
+def within(language: Dfa, minimum: int, maximum: int | None) -> Dfa:
+    """The members of these lengths."""
+    span = length_range(language)
+    if span is None or (minimum <= span[0] and (maximum is None or (span[1] is not None and span[1] <= maximum))):
+        return language
+    longest = minimum if maximum is None else maximum
+    if len(language.accepting) * longest > _MAX_PRODUCT:
+        raise LimitExceeded("max_states", _MAX_PRODUCT, "a pattern or format together with minLength or maxLength")
+    return intersection(language, lengths(TEXT, minimum, maximum))
+
+
+def without(language: Dfa, texts: tuple[str, ...]) -> Dfa:
+    """The members but for these texts."""
+    return difference(language, one_of(TEXT, [map(ord, text) for text in texts])) if texts else language
+
+
+@lru_cache(maxsize=512)
+def _language(
+    minimum: int,
+    maximum: int | None,
+    rules: tuple[TextRule, ...],
+    excluded: tuple[str, ...],
+    values: tuple[str, ...] | None,
+) -> Dfa:
+    if values is not None:
+        return one_of(TEXT, [map(ord, value) for value in values])
+    if not rules:
+        return without(lengths(TEXT, minimum, maximum), excluded)
+    language = rule_language(rules[0])
+    for rule in rules[1:]:
+        language = join(language, rule_language(rule))
+    return without(within(language, minimum, maximum), excluded)
+
+
+def language_of(shape: StringShape) -> Dfa:
+    """All strings of a shape. Raises :class:`~grammars.errors.GrammarError` where that is too large."""
+    return _language(shape.minimum, shape.maximum, shape.rules, shape.excluded, shape.values)
+
+
+def share_a_text(left: StringShape, right: StringShape) -> bool:
+    """Whether some string is in both; also where that would be too large to tell."""
+    try:
+        return not is_empty(intersection(language_of(left), language_of(right)))
+    except GrammarError:
+        return True
+
+
+def any_of(shapes: tuple[StringShape, ...]) -> Dfa:
+    """The strings of any of the shapes."""
+    if not shapes:
+        return one_of(TEXT, [])
+    language = language_of(shapes[0])
+    for shape in shapes[1:]:
+        language = union(language, language_of(shape))
+    return minimise(language)
