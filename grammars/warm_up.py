@@ -1,4 +1,4 @@
-"""Compiles every kernel ahead of time. Machine code is kept on disk, so this is needed once after an install or upgrade.
+"""Compiles every kernel ahead of time. Machine code is kept on disk: once after an install or upgrade is enough.
 
 >>> warm_up()
 """
