@@ -19,7 +19,7 @@ def completion(chart: Chart) -> bytes | None:
     """Some text that makes the chart's text a member; ``None`` if there is none to be found."""
     recogniser, columns = chart.recogniser, chart.columns
     rest_of = _rests(recogniser)
-    pending = [(item, rest_of(item)) for item in columns[-1]]
+    pending = [(item, rest_of(item)) for item in columns[-1].items]
     seen: set[tuple[int, int]] = set()
     while pending:
         (node, _, origin), text = pending.pop(0)
@@ -27,11 +27,10 @@ def completion(chart: Chart) -> bytes | None:
             return text
         if (node, origin) not in seen:
             seen.add((node, origin))
-            for waiting in columns[origin]:
-                if node in recogniser.awaited(waiting.node, waiting.progress):
-                    item = waiting._replace(progress=recogniser.after(waiting.node, waiting.progress))
-                    if recogniser.can_finish(item.node, item.progress):
-                        pending.append((item, text + rest_of(item)))
+            for waiting in columns[origin].waiting[node]:
+                item = waiting._replace(progress=recogniser.after(waiting.node, waiting.progress))
+                if recogniser.can_finish(item.node, item.progress):
+                    pending.append((item, text + rest_of(item)))
     return None
 
 

@@ -45,7 +45,7 @@ def _texts(ir: IR, node: int, texts: list[frozenset[bytes]], alphabet: bytes, ma
             return {text for child in listed for text in texts[child]}
         case Kind.CALL:
             return texts[int(ir.rules[first])]
-        case Kind.REPEAT:
+        case _:
             return _powers(texts[first], second, None if third == UNBOUNDED else third, max_length)
 
 

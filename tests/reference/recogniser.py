@@ -18,6 +18,7 @@ exact, whatever the grammar (left recursion, loops of nullable rules, ambiguity)
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -41,6 +42,13 @@ class Item(NamedTuple):
     origin: int
 
 
+class Column(NamedTuple):
+    """All items of one text, and for each node those of them that await it."""
+
+    items: frozenset[Item]
+    waiting: dict[int, list[Item]]
+
+
 class Recogniser:
     """An IR taken apart once: what each node reads, awaits, and whether it can ever be finished."""
 
@@ -50,9 +58,9 @@ class Recogniser:
         self.start_node = int(ir.start)
         self._kinds = [Kind(kind) for kind in ir.nodes[:, 0].tolist()]
         self._arguments: list[list[int]] = ir.nodes[:, 1:].tolist()
-        self._children: list[int] = ir.children.tolist()
         self._data = ir.data.tobytes()
-        self._rules: list[int] = ir.rules.tolist()
+        listed, rules = ir.children.tolist(), ir.rules.tolist()
+        self._children = [self._children_of(node, listed, rules) for node in range(len(self._kinds))]
         edges: list[list[int]] = ir.fragment_edges.tolist()
         offsets: list[int] = ir.fragments.tolist()
         self._edges = [edges[offsets[index] : offsets[index + 1]] for index in range(len(offsets) - 1)]
@@ -86,14 +94,17 @@ class Recogniser:
 
     def children(self, node: int) -> list[int]:
         """The nodes it is made of, in order (of a CALL: the body of its rule)."""
+        return self._children[node]
+
+    def _children_of(self, node: int, listed: list[int], rules: list[int]) -> list[int]:
         first, count, _ = self._arguments[node]
         match self._kinds[node]:
             case Kind.SEQUENCE | Kind.ALTERNATION | Kind.LITERALS:
-                return self._children[first : first + count]
+                return listed[first : first + count]
             case Kind.REPEAT:
                 return [first]
             case Kind.CALL:
-                return [self._rules[first]]
+                return [rules[first]]
             case _:
                 return []
 
@@ -188,15 +199,13 @@ class Recogniser:
 class Chart:
     """All that Earley's recogniser knows of one text; reading a byte gives a new chart and leaves this one."""
 
-    def __init__(
-        self, recogniser: Recogniser, columns: tuple[frozenset[Item], ...], scanned: Iterable[Item] = ()
-    ) -> None:
+    def __init__(self, recogniser: Recogniser, columns: tuple[Column, ...], scanned: Iterable[Item] = ()) -> None:
         self.recogniser = recogniser
         self._after: dict[int, Chart] = {}
-        items = set(scanned)
+        items = [*scanned]
         if not columns and recogniser.productive[recogniser.start_node]:
-            items.add(Item(recogniser.start_node, 0, 0))
-        self.columns = (*columns, self._close(items, columns))
+            items.append(Item(recogniser.start_node, 0, 0))
+        self.columns = (*columns, close(recogniser, items, columns))
 
     def read(self, byte: int) -> Chart:
         """The chart of the text and one more byte (kept, so that texts that begin alike share the work)."""
@@ -204,7 +213,7 @@ class Chart:
             recogniser = self.recogniser
             scanned = {
                 Item(node, progress, origin)
-                for node, at, origin in self.columns[-1]
+                for node, at, origin in self.columns[-1].items
                 for progress in recogniser.reads(node, at, byte)
                 if recogniser.can_finish(node, progress)
             }
@@ -223,7 +232,7 @@ class Chart:
     @property
     def is_viable(self) -> bool:
         """Whether some continuation (the empty one too) makes the text a member of the language."""
-        return bool(self.columns[-1])
+        return bool(self.columns[-1].items)
 
     @property
     def is_accepting(self) -> bool:
@@ -231,48 +240,47 @@ class Chart:
         recogniser = self.recogniser
         return any(
             node == recogniser.start_node and origin == 0 and recogniser.is_finished(node, progress)
-            for node, progress, origin in self.columns[-1]
+            for node, progress, origin in self.columns[-1].items
         )
 
     def allowed(self, tokens: Sequence[bytes | None]) -> set[int]:
         """Ids of the tokens that may come next, each tried byte by byte; ``None`` and empty tokens never may."""
         return {token_id for token_id, token in enumerate(tokens) if token and self.read_all(token).is_viable}
 
-    def _close(self, items: set[Item], columns: tuple[frozenset[Item], ...]) -> frozenset[Item]:
-        """Predict and complete until nothing new comes."""
-        recogniser, here = self.recogniser, len(columns)
-        column: set[Item] = set()
-        empty: set[int] = set()  # nodes that are finished where they began, in this column
-        pending = [*items]
 
-        def advance(item: Item) -> None:
-            progress = recogniser.after(item.node, item.progress)
-            if recogniser.can_finish(item.node, progress):
-                pending.append(item._replace(progress=progress))
+def close(recogniser: Recogniser, items: Iterable[Item], columns: tuple[Column, ...]) -> Column:
+    """The column behind ``columns`` that holds ``items``: predict and complete until nothing new comes."""
+    here = len(columns)
+    known: set[Item] = set()
+    waiting: dict[int, list[Item]] = defaultdict(list)
+    empty: set[int] = set()  # nodes that are finished where they began, in this column
+    pending = [*items]
 
-        while pending:
-            item = pending.pop()
-            if item in column:
-                continue
-            column.add(item)
-            node, progress, origin = item
-            pending.extend(
-                item._replace(progress=target)
-                for target in recogniser.moves(node, progress)
-                if recogniser.can_finish(node, target)
-            )
-            for child in recogniser.awaited(node, progress):
-                if recogniser.productive[child]:
-                    pending.append(Item(child, 0, here))
-                if child in empty:
-                    advance(item)
-            if recogniser.is_finished(node, progress):
-                if origin == here:
-                    empty.add(node)
-                for waiting in [*(column if origin == here else columns[origin])]:
-                    if node in recogniser.awaited(waiting.node, waiting.progress):
-                        advance(waiting)
-        return frozenset(column)
+    def advance(item: Item) -> None:
+        progress = recogniser.after(item.node, item.progress)
+        if recogniser.can_finish(item.node, progress):
+            pending.append(item._replace(progress=progress))
+
+    while pending:
+        item = pending.pop()
+        if item in known:
+            continue
+        known.add(item)
+        node, progress, origin = item
+        moved = [target for target in recogniser.moves(node, progress) if recogniser.can_finish(node, target)]
+        pending.extend(item._replace(progress=target) for target in moved)
+        for child in recogniser.awaited(node, progress):
+            if recogniser.productive[child]:
+                waiting[child].append(item)
+                pending.append(Item(child, 0, here))
+            if child in empty:
+                advance(item)
+        if recogniser.is_finished(node, progress):
+            if origin == here:
+                empty.add(node)
+            for other in waiting[node] if origin == here else columns[origin].waiting[node]:
+                advance(other)
+    return Column(frozenset(known), waiting)
 
 
 def accepts(ir: IR, data: bytes) -> bool:
