@@ -12,13 +12,15 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable
+from functools import lru_cache
+from itertools import chain
 
 import numpy as np
 
 from ..errors import LimitExceeded
 from ..limits import DEFAULT_LIMITS, Limits
 from .charset import JSON_TEXT, Charset, contains
-from .nodes import IR, UNBOUNDED, Kind, NodeId, RuleId
+from .nodes import IR, UNBOUNDED, Int32Array, Kind, NodeId, RuleId
 from .utf8 import Fragment, trim_fragment, utf8_fragment
 
 __all__ = ["Builder"]
@@ -27,11 +29,23 @@ _NEVER, _EPSILON, _LITERAL, _FRAGMENT = int(Kind.NEVER), int(Kind.EPSILON), int(
 _SEQUENCE, _ALTERNATION, _REPEAT = int(Kind.SEQUENCE), int(Kind.ALTERNATION), int(Kind.REPEAT)
 _CALL, _LITERALS, _JSON_STRINGS = int(Kind.CALL), int(Kind.LITERALS), int(Kind.JSON_STRINGS)
 
+MOST_FLATTENED = 4
+"""A sequence in a sequence is taken apart, so that literals meet, only if short: a long one would be copied often."""
+
+
+@lru_cache(maxsize=1024)
+def _flat_edges(fragment: Fragment) -> array[int]:
+    return array("i", chain.from_iterable(fragment[1]))
+
+
+def _int32(words: array[int]) -> Int32Array:
+    return np.frombuffer(words, np.int32).copy() if words else np.empty(0, np.int32)
+
 
 class Builder:
     """Collects nodes and rules; :meth:`finish` freezes them. Equal nodes get equal ids.
 
-    The constructors apply the laws that never cost anything: sequences and alternations are flattened, ``epsilon``
+    The constructors apply the laws that cost nothing: short sequences and alternations are flattened, ``epsilon``
     and ``never`` absorbed, doubled alternatives dropped, literals joined.
     """
 
@@ -150,7 +164,7 @@ class Builder:
             if node == 1:
                 continue
             inner = self._parts_of.get(node)
-            if inner is not None and self._nodes[4 * node] == _SEQUENCE:
+            if inner is not None and len(inner) <= MOST_FLATTENED and self._nodes[4 * node] == _SEQUENCE:
                 for part in inner:
                     self._append_joined(parts, part)
             else:
@@ -243,19 +257,18 @@ class Builder:
             if body < 0:
                 raise ValueError(f"rule {self._rule_names[rule]!r} is declared but not defined")
         offsets, states, edges = [0], array("i"), array("i")
-        for count, piece in self._fragments:
-            states.append(count)
-            for edge in piece:
-                edges.extend(edge)
+        for fragment in self._fragments:
+            states.append(fragment[0])
+            edges += _flat_edges(fragment)
             offsets.append(len(edges) // 4)
         return IR(
-            nodes=np.array(self._nodes, np.int32).reshape(-1, 4),
-            children=np.array(self._children, np.int32),
+            nodes=_int32(self._nodes).reshape(-1, 4),
+            children=_int32(self._children),
             data=np.frombuffer(bytearray(self._data), np.uint8),
             fragments=np.array(offsets, np.int32),
-            fragment_states=np.array(states, np.int32),
-            fragment_edges=np.array(edges, np.int32).reshape(-1, 4),
-            rules=np.array(self._rules, np.int32),
+            fragment_states=_int32(states),
+            fragment_edges=_int32(edges).reshape(-1, 4),
+            rules=_int32(self._rules),
             rule_names=tuple(self._rule_names),
             start=start,
         )
