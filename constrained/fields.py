@@ -24,6 +24,7 @@ import re
 from typing import Any
 
 from .errors import FieldsError
+from .output_types.temporal import datetime_schema, time_schema
 
 __all__ = ["fields_schema"]
 
@@ -33,8 +34,8 @@ _TYPES: dict[str, dict[str, Any]] = {
     "float": {"type": "number"},
     "bool": {"type": "boolean"},
     "date": {"type": "string", "format": "date"},
-    "datetime": {"type": "string", "format": "date-time"},
-    "time": {"type": "string", "format": "time"},
+    "datetime": datetime_schema(),
+    "time": time_schema(),
     "uuid": {"type": "string", "format": "uuid"},
     "any": {},
 }

@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
 
 import typing_extensions
 from pydantic import TypeAdapter, ValidationError
-from pydantic.errors import PydanticInvalidForJsonSchema, PydanticUserError
+from pydantic.errors import PydanticUserError
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
 from ..errors import UnsupportedOutputType
 from .base import InvalidText, OutputType, digest_of
 from .json_schema import lower_schema_text
+from .temporal import datetime_schema, time_schema
 
 if TYPE_CHECKING:
     from grammars.ir import IR
@@ -44,7 +45,7 @@ class ClosedJsonSchema(GenerateJsonSchema):
     - A ``Decimal`` is written as a number (read back digit by digit, see :meth:`PythonType.parse`).
     - A set need not be written without doubles: they fall together in the value.
     - A URL has no greatest length: validation knows it, and a length and a format together are not enforced.
-    - A date and time is written with its offset from UTC, so one that must have none is refused.
+    - A time need not be written with an offset from UTC: who demands one has the model invent it.
     """
 
     ignored_warning_kinds = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012  (as in the base class)
@@ -70,15 +71,21 @@ class ClosedJsonSchema(GenerateJsonSchema):
         return written
 
     def datetime_schema(self, schema: core_schema.DatetimeSchema) -> JsonSchemaValue:
-        if schema.get("tz_constraint") == "naive":
-            raise PydanticInvalidForJsonSchema("a date and time without an offset from UTC is not supported yet")
-        return super().datetime_schema(schema)
+        return datetime_schema(offset=_offset(schema.get("tz_constraint")))
+
+    def time_schema(self, schema: core_schema.TimeSchema) -> JsonSchemaValue:
+        return time_schema(offset=_offset(schema.get("tz_constraint")))
 
     def set_schema(self, schema: core_schema.SetSchema) -> JsonSchemaValue:
         return _with_doubles(super().set_schema(schema))
 
     def frozenset_schema(self, schema: core_schema.FrozenSetSchema) -> JsonSchemaValue:
         return _with_doubles(super().frozenset_schema(schema))
+
+
+def _offset(constraint: str | int | None) -> str | None:
+    """Pydantic's ``tz_constraint`` may also be a number of seconds: an offset all the same, checked at the end."""
+    return "aware" if isinstance(constraint, int) else constraint
 
 
 def _closed(schema: JsonSchemaValue) -> JsonSchemaValue:

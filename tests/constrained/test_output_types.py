@@ -15,7 +15,7 @@ import pytest
 import typing_extensions
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel, ConfigDict, Field, HttpUrl, NaiveDatetime, RootModel, TypeAdapter, field_validator
+from pydantic import BaseModel, ConfigDict, Field, HttpUrl, RootModel, TypeAdapter, field_validator
 
 from constrained.errors import ConstrainedError, UnsupportedOutputType
 from constrained.output_types import InvalidText, choice, output_type_from, regex
@@ -103,6 +103,8 @@ VALUES: list[tuple[Any, str, Any]] = [
     (datetime.date, '"2024-02-29"', datetime.date(2024, 2, 29)),
     (datetime.datetime, '"2024-02-29T12:30:00Z"', datetime.datetime(2024, 2, 29, 12, 30, tzinfo=datetime.UTC)),
     (datetime.time, '"12:30:00Z"', datetime.time(12, 30, tzinfo=datetime.UTC)),
+    (datetime.datetime, '"2024-02-29T12:30"', datetime.datetime(2024, 2, 29, 12, 30)),
+    (datetime.time, '"12:30"', datetime.time(12, 30)),
     (uuid.UUID, '"12345678-1234-5678-1234-567812345678"', uuid.UUID("12345678-1234-5678-1234-567812345678")),
     (Literal["a", 1, None], "1", 1),
     (Colour, '"green"', Colour.GREEN),
@@ -216,7 +218,6 @@ REFUSED: list[tuple[Any, str]] = [
     ([int], "not an output type"),
     (print, "not an output type"),
     (lambda: 1, "not an output type"),
-    (NaiveDatetime, "without an offset from UTC is not supported yet"),
     (Plain, "Plain is not an output type"),
     (list[Plain], "not an output type"),
     ("hello", "read as the text of a JSON Schema"),
