@@ -21,11 +21,15 @@ from grammars.errors import VocabularyError
 
 from ..ir.nodes import Int32Array
 from .end_tokens import end_token_ids
+from .table_cache import load_tables, store_tables
 from .tables import build_tables
 from .tiktoken import read_tiktoken
 from .tokenizer_json import SpecialTokens, TokenizerTokens, read_special_tokens, read_tokenizer_json
 
 __all__ = ["Vocabulary"]
+
+SMALLEST_CACHED = 10_000
+"""Tables of fewer tokens are built in milliseconds."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -208,8 +212,14 @@ class Vocabulary:
 
     @cached_property
     def tables(self) -> Int32Array:
-        """All that kernels need (tries, slices, bytes) as one array, computed at first use."""
-        return build_tables(self.tokens, self.eos_token_ids)
+        """All that kernels need (tries, slices, bytes) as one array, computed at first use; large ones kept on disk."""
+        if self.size < SMALLEST_CACHED:
+            return build_tables(self.tokens, self.eos_token_ids)
+        words = load_tables(self.digest)
+        if words is None:
+            words = build_tables(self.tokens, self.eos_token_ids)
+            store_tables(self.digest, words)
+        return words
 
     def _check_id(self, token_id: int, what: str) -> None:
         if not 0 <= token_id < len(self.tokens):
