@@ -11,8 +11,10 @@ from typing import TypeVar
 
 from ...errors import GrammarError, Problem
 from .formats import FORMATS
+from .names import goal_of_name
 from .shapes import (
     ANY,
+    ANY_GOAL,
     FREE_ARRAY,
     FREE_INTEGER,
     FREE_NUMBER,
@@ -209,12 +211,15 @@ def both_objects(left: ObjectShape, right: ObjectShape) -> ObjectShape:
         return left
     if left is FREE_OBJECT:
         return right
-    properties = {
-        name: join_goals(goal, right.properties.get(name, right.additional)) for name, goal in left.properties.items()
-    }
-    for name, goal in right.properties.items():
-        if name not in properties:
-            properties[name] = join_goals(left.additional, goal)
+    problems = left.problems + right.problems
+    try:
+        properties = {name: join_goals(goal, goal_of_name(right, name)) for name, goal in left.properties.items()}
+        for name, goal in right.properties.items():
+            if name not in properties:
+                properties[name] = join_goals(goal_of_name(left, name), goal)
+    except GrammarError as error:
+        properties = left.properties
+        problems += (Problem(left.pointer or right.pointer, "patternProperties", str(error)),)
     ends = [end for end in (left.maximum, right.maximum) if end is not None]
     return ObjectShape(
         properties,
@@ -222,10 +227,18 @@ def both_objects(left: ObjectShape, right: ObjectShape) -> ObjectShape:
         join_goals(left.additional, right.additional),
         max(left.minimum, right.minimum),
         min(ends) if ends else None,
-        left.problems + right.problems,
+        problems,
         left.count_pointer or right.count_pointer,
         left.pointer or right.pointer,
+        left.layers + right.layers,
+        join_goals(left.names, right.names),
     )
+
+
+def _is_possible(shape: ObjectShape) -> bool:
+    """Whether no name is both required and forbidden (other reasons show once the shape is linked)."""
+    properties = shape.properties
+    return all(properties.get(name, ANY_GOAL) is not None for name in shape.required)
 
 
 def both(left: Node, right: Node) -> Node:
@@ -242,7 +255,7 @@ def both(left: Node, right: Node) -> Node:
         tuple(shape for shape in numbers if shape is not None),
         tuple(shape for shape in strings if shape is not None),
         tuple(both_arrays(a, b) for a in left.arrays for b in right.arrays),
-        tuple(both_objects(a, b) for a in left.objects for b in right.objects),
+        tuple(filter(_is_possible, (both_objects(a, b) for a in left.objects for b in right.objects))),
         left.problems + right.problems,
         left.pointer or right.pointer,
         left.reason or right.reason,

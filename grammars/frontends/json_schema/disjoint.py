@@ -9,7 +9,8 @@ from decimal import Decimal
 
 from ...errors import GrammarError
 from .combine import both_numbers, both_strings, either, number_fits, string_fits
-from .shapes import ArrayShape, Goal, Node, NumberShape, ObjectShape, StringShape
+from .names import goal_of_name
+from .shapes import ANY_GOAL, ArrayShape, Goal, Node, NumberShape, ObjectShape, StringShape
 from .string_languages import share_a_text
 
 __all__ = ["exactly_one", "nodes_disjoint"]
@@ -133,12 +134,18 @@ def _objects_disjoint(left: ObjectShape, right: ObjectShape, make: MakeNode, dep
         return False
     for name in left.required | right.required:
         if name in left.required and name in right.required:
-            ours = left.properties.get(name, left.additional)
-            theirs = right.properties.get(name, right.additional)
+            ours, theirs = _goal_of_name(left, name), _goal_of_name(right, name)
             if nodes_disjoint(make(ours), make(theirs), make, depth - 1):
                 return True
         else:
             other = right if name in left.required else left
-            if make(other.properties.get(name, other.additional)).is_empty:
+            if make(_goal_of_name(other, name)).is_empty:
                 return True
     return False
+
+
+def _goal_of_name(shape: ObjectShape, name: str) -> Goal:
+    try:
+        return goal_of_name(shape, name)
+    except GrammarError:  # it will be refused; here anything may be
+        return ANY_GOAL

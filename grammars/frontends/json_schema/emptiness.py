@@ -37,7 +37,7 @@ def _allows_some(shape: ArrayShape | ObjectShape) -> bool:
     if shape.minimum == 0 and shape.maximum is None:
         return True
     live = sum(node.is_productive for _, node, _ in shape.members)
-    return count_is_possible(shape, live, shape.extra is not None and shape.extra.is_productive)
+    return count_is_possible(shape, live, any(node.is_productive for _, node in shape.extras))
 
 
 def why_empty(root: Node) -> str:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from ...errors import Problem, UnsatisfiableGrammar, UnsupportedSchema
 from ...ir import IR, NodeId, RuleId
+from ...ir.regular import Dfa
 from ...limits import DEFAULT_LIMITS, Limits
 from .arrays import array_body
 from .emptiness import settle, why_empty
@@ -30,7 +31,7 @@ from .shapes import (
     ObjectShape,
     StringShape,
 )
-from .strings import constrained_string, string_values
+from .strings import constrained_string, string_language, string_values
 
 __all__ = ["Lowering", "lower_json_schema"]
 
@@ -186,6 +187,11 @@ class Lowering:
             return self.builder.never
         return self._shared(key, built)
 
+    def name(self, language: Dfa) -> NodeId:
+        """A whole name of the language."""
+        known = self._leaves.get(("name", language))
+        return known or self._shared(("name", language), string_language(self.prelude, language))
+
     def _shared(self, key: tuple[object, ...], body: NodeId) -> NodeId:
         node = self._leaves[key] = self.rule(str(key[0]), body)
         return node
@@ -226,12 +232,9 @@ class Lowering:
 def _below(shape: ArrayShape | ObjectShape) -> list[ArrayShape | ObjectShape]:
     """The shapes that may stand directly inside."""
     if isinstance(shape, ObjectShape):
-        nodes = [node for _, node, _ in shape.members]
-        rest = shape.extra
+        nodes = [node for _, node, _ in shape.members] + [node for _, node in shape.extras]
     else:
-        nodes, rest = list(shape.prefix_nodes), shape.items_node
-    if rest is not None:
-        nodes.append(rest)
+        nodes = shape.prefix_nodes if shape.items_node is None else [*shape.prefix_nodes, shape.items_node]
     below: list[ArrayShape | ObjectShape] = []
     for node in nodes:
         below += node.objects

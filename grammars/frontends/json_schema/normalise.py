@@ -9,12 +9,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ...errors import Problem
+from ...errors import GrammarError, Problem
 from .combine import both, both_numbers, distinct_numbers, no_string
 from .formats import FORMATS, KNOWN_FORMATS
 from .in_place import PendingNode
 from .keywords import ARRAY, BOOLEAN, EVERY, INTEGER, NULL, NUMBER, OBJECT, STRING, TYPE_BITS, Group
 from .load import Document
+from .names import link_object
 from .numbers import as_decimal, plain_text
 from .refused import array_problems, general_problems, object_problems
 from .shapes import (
@@ -28,13 +29,15 @@ from .shapes import (
     NEVER,
     ArrayShape,
     Goal,
+    Layer,
     Node,
     NumberShape,
     ObjectShape,
     StringShape,
     TextRule,
+    join_goals,
 )
-from .string_languages import pattern_fault
+from .string_languages import follows_pattern, pattern_fault
 
 __all__ = ["Normaliser"]
 
@@ -280,7 +283,7 @@ class Normaliser:
         goal = self.goal
         properties = schema.get("properties")
         most = schema.get("maxProperties")
-        return ObjectShape(
+        shape = ObjectShape(
             {name: goal(inner) for name, inner in properties.items()} if properties else {},
             dict.fromkeys(schema.get("required", ())),
             goal(schema.get("additionalProperties", True)),
@@ -290,6 +293,29 @@ class Normaliser:
             pointer if most is not None or "minProperties" in schema else "",
             pointer,
         )
+        if schema.get("patternProperties"):
+            self._add_patterns(shape, schema["patternProperties"])
+        if "propertyNames" in schema and "propertyNames" in self.document.table:
+            shape.names = goal(schema["propertyNames"])
+        return shape
+
+    def _add_patterns(self, shape: ObjectShape, patterns: dict[str, Any]) -> None:
+        """Let the patterns concern the declared names that match them, and the undeclared."""
+        for pattern in patterns:
+            fault = pattern_fault(pattern)
+            if fault is not None:
+                shape.problems = (*shape.problems, Problem(shape.pointer, "patternProperties", fault))
+                return
+        layer = Layer(tuple((pattern, self.goal(inner)) for pattern, inner in patterns.items()), shape.additional)
+        shape.additional = ANY_GOAL
+        try:
+            for name, own in shape.properties.items():
+                for pattern, inner in layer.patterns:
+                    if follows_pattern(name, pattern):
+                        own = shape.properties[name] = join_goals(own, inner)
+        except GrammarError as error:
+            shape.problems = (*shape.problems, Problem(shape.pointer, "patternProperties", str(error)))
+        shape.layers = (layer,)
 
     # -- given values -------------------------------------------------------------------------------------------
 
@@ -358,15 +384,9 @@ class Normaliser:
         make = self.node
         for shape in found:
             if isinstance(shape, ObjectShape):
-                required = shape.required
-                for name, goal in shape.properties.items():
-                    node = make(goal)
-                    shape.members.append((name, node, name in required))
+                for node in link_object(shape, make):
                     if node.objects or node.arrays:
                         visit(node)
-                shape.extra = make(shape.additional)
-                visit(shape.extra)
-                shape.members.extend((name, shape.extra, True) for name in required if name not in shape.properties)
             else:
                 shape.prefix_nodes = [make(goal) for goal in shape.prefix]
                 shape.items_node = make(shape.items)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import Problem
 from ...ir import NodeId
+from .counted import counted_body
 from .prelude import Frame
 from .shapes import Node, ObjectShape
 from .spelling import json_text
@@ -18,7 +19,7 @@ from .strings import other_name
 if TYPE_CHECKING:
     from .lower import Lowering
 
-__all__ = ["count_is_possible", "object_body"]
+__all__ = ["count_is_possible", "key_of", "object_body"]
 
 _Members = list[tuple[str, Node, bool]]
 
@@ -30,37 +31,26 @@ def count_is_possible(shape: ObjectShape, live: int, extra: bool) -> bool:
     return extra or shape.minimum <= live
 
 
-def _counted(shape: ObjectShape, members: _Members, extra: bool) -> tuple[_Members, bool, bool] | Problem:
-    """Members, whether others may follow, and whether the object may be empty, as the counts have it."""
-    required = sum(needed for _, _, needed in members)
-    least, most = shape.minimum, shape.maximum
-    if most is not None and (extra or most < len(members)):
-        if most > required:
-            return Problem(shape.count_pointer, "maxProperties", "counting properties is not enforced yet")
-        members, extra = [member for member in members if member[2]], False
-    if least > max(required, 1):
-        if extra or least < len(members):
-            return Problem(shape.count_pointer, "minProperties", "counting properties is not enforced yet")
-        members = [(name, node, True) for name, node, _ in members]
-    return members, extra, least == 0
-
-
 def object_body(lowering: Lowering, shape: ObjectShape, depth: int) -> NodeId:
     """All objects of the shape."""
-    builder, prelude = lowering.builder, lowering.prelude
-    frame = prelude.frame(depth)
+    builder = lowering.builder
+    frame = lowering.prelude.frame(depth)
     inside = lowering.layout.inside(depth)
     members = [member for member in shape.members if member[1].is_productive]
-    extra_node = shape.extra
-    counted = _counted(shape, members, extra_node is not None and extra_node.is_productive)
-    if isinstance(counted, Problem):
-        lowering.report((counted,))
-        return frame.empty_object
-    members, may_extend, may_be_empty = counted
-    others: NodeId | None = None
-    if may_extend and extra_node is not None:
-        names = list(dict.fromkeys((*shape.properties, *shape.required)))
-        others = builder.sequence(other_name(prelude, names), frame.colon, lowering.value(extra_node, inside))
+    others = _others(lowering, shape, frame, inside)
+    required = sum(needed for _, _, needed in members)
+    least, most = shape.minimum, shape.maximum
+    if most is not None and most == required:
+        members, others = [member for member in members if member[2]], None
+    if others is None and least == len(members):
+        members = [(name, node, True) for name, node, _ in members]
+        required = least
+    if least > max(required, 1) or (most is not None and (others is not None or most < len(members))):
+        counted = counted_body(lowering, shape, members, others, depth)
+        if isinstance(counted, Problem):
+            lowering.report((counted,))
+            return frame.empty_object
+        return counted
     leading = next((index for index, member in enumerate(members) if member[2]), len(members))
     if others is not None and leading == len(members):
         others = lowering.rule(f"{shape.pointer} other", others)  # it stands in two places
@@ -70,14 +60,28 @@ def object_body(lowering: Lowering, shape: ObjectShape, depth: int) -> NodeId:
 
     def follow(index: int) -> NodeId:
         name, node, needed = members[index]
-        written = builder.sequence(_key(lowering, frame, name, b","), lowering.value(node, inside))
+        written = builder.sequence(key_of(lowering, frame, name, b","), lowering.value(node, inside))
         return written if needed else builder.optional(written)
 
     tail = builder.sequence(*[follow(index) for index in range(leading + 1, len(members))], end)
     if leading == 0 and members:
         name, node, _ = members[0]
-        return builder.sequence(_key(lowering, frame, name, b"{"), lowering.value(node, inside), tail)
-    return _with_leading_options(lowering, shape, frame, members[: leading + 1], others, tail, may_be_empty, inside)
+        return builder.sequence(key_of(lowering, frame, name, b"{"), lowering.value(node, inside), tail)
+    return _with_leading_options(lowering, shape, frame, members[: leading + 1], others, tail, inside)
+
+
+def _others(lowering: Lowering, shape: ObjectShape, frame: Frame, inside: int) -> NodeId | None:
+    """A property of any other name with its value, ``None`` if there is none."""
+    ways: list[NodeId] = []
+    for language, node in shape.extras:
+        if node.is_productive:
+            if language is None:
+                names = list(dict.fromkeys((*shape.properties, *shape.required)))
+                name = other_name(lowering.prelude, names)
+            else:
+                name = lowering.name(language)
+            ways.append(lowering.builder.sequence(name, frame.colon, lowering.value(node, inside)))
+    return lowering.builder.alternation(*ways) if ways else None
 
 
 def _with_leading_options(
@@ -87,7 +91,6 @@ def _with_leading_options(
     members: _Members,
     others: NodeId | None,
     tail: NodeId,
-    may_be_empty: bool,
     inside: int,
 ) -> NodeId:
     """The object where any of ``members`` may come first; ``tail`` follows the last of them."""
@@ -99,19 +102,19 @@ def _with_leading_options(
     for index in range(len(members) - 1, -1, -1):
         name, node, needed = members[index]
         value = lowering.value(node, inside)
-        firsts.append(builder.sequence(_key(lowering, frame, name, b""), value, tail))
+        firsts.append(builder.sequence(key_of(lowering, frame, name, b""), value, tail))
         if index:
-            written = builder.sequence(_key(lowering, frame, name, b","), value)
+            written = builder.sequence(key_of(lowering, frame, name, b","), value)
             link = builder.sequence(written if needed else builder.optional(written), tail)
             tail = lowering.rule(f"{shape.pointer} from {index}", link)
     filled = builder.sequence(frame.open_object, builder.alternation(*reversed(firsts)))
     needs_some = bool(members) and members[-1][2]
-    if needs_some or not may_be_empty:
+    if needs_some or shape.minimum:
         return filled
     return builder.alternation(frame.empty_object, filled)
 
 
-def _key(lowering: Lowering, frame: Frame, name: str, before: bytes) -> NodeId:
+def key_of(lowering: Lowering, frame: Frame, name: str, before: bytes) -> NodeId:
     """The name with its colon, behind an opening brace, a comma or nothing."""
     fixed = frame.fixed
     if fixed is not None:

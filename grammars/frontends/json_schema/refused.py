@@ -39,8 +39,6 @@ def array_problems(schema: dict[str, Any], pointer: str, table: _Table) -> tuple
 
 
 _HARMLESS: dict[str, tuple[Any, ...]] = {
-    "patternProperties": ({},),
-    "propertyNames": (True, {}, {"type": "string"}),
     "dependencies": ({},),
     "dependentRequired": ({},),
     "dependentSchemas": ({},),

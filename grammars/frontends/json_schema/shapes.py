@@ -11,6 +11,7 @@ from decimal import Decimal
 from typing import Any, Literal, NamedTuple
 
 from ...errors import Problem
+from ...ir.regular import Dfa
 
 __all__ = [
     "ANY",
@@ -23,6 +24,7 @@ __all__ = [
     "NEVER",
     "ArrayShape",
     "Goal",
+    "Layer",
     "Node",
     "NumberShape",
     "NumberValue",
@@ -105,9 +107,19 @@ class ArrayShape:
     productive: bool = False
 
 
+class Layer(NamedTuple):
+    """``patternProperties`` of one schema, and what it says of undeclared names that match no pattern."""
+
+    patterns: tuple[tuple[str, Goal], ...]
+    additional: Goal
+
+
 @dataclass(slots=True, eq=False)
 class ObjectShape:
-    """Objects: declared properties in order, ``required`` names (also undeclared ones), all others ``additional``."""
+    """Objects: declared properties in order, ``required`` names (also undeclared ones), all others ``additional``.
+
+    Each of ``layers`` says more of the undeclared names; ``names`` must hold for every name, as a string.
+    """
 
     properties: dict[str, Goal] = field(default_factory=dict)
     required: dict[str, None] = field(default_factory=dict)
@@ -117,9 +129,12 @@ class ObjectShape:
     problems: tuple[Problem, ...] = ()
     count_pointer: str = ""
     pointer: str = ""
+    layers: tuple[Layer, ...] = ()
+    names: Goal = ANY_GOAL
     # once linked:
     members: list[tuple[str, Node, bool]] = field(default_factory=list)
-    extra: Node | None = None
+    extras: list[tuple[Dfa | None, Node]] = field(default_factory=list)
+    """The other names in disjoint classes (``None``: all of them), and what may stand there."""
     linked: bool = False
     productive: bool = False
 

@@ -31,6 +31,7 @@ __all__ = [
     "ALL_TEXT",
     "any_of",
     "follows",
+    "follows_pattern",
     "join",
     "language_of",
     "pattern_fault",
@@ -76,6 +77,11 @@ def rule_language(rule: TextRule) -> Dfa:
     """All texts that follow one rule."""
     language = pattern_language(rule.text) if rule.kind == "pattern" else _format_language(rule.text)
     return language if rule.holds else complement(language)
+
+
+def follows_pattern(value: str, pattern: str) -> bool:
+    """Whether an ECMA-262 pattern is found in the text."""
+    return pattern_language(pattern).accepts(map(ord, value))
 
 
 def follows(value: str, rules: tuple[TextRule, ...]) -> bool:

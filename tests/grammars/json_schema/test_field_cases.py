@@ -19,9 +19,6 @@ CASES: dict[str, dict[str, Any]] = {
 }
 NOT_YET = {
     "JS26": "contains",
-    "JS36": "patternProperties",
-    "JS37": "patternProperties",
-    "JS38": "propertyNames",
     "JS61": "uniqueItems",
 }
 """Refused by the name of this keyword."""
