@@ -1,13 +1,16 @@
 """Mask engines behind one small interface, each by its fastest public path, for benchmarks that compare them.
 
-An engine compiles a JSON Schema to a session; a session computes the token bitmask of its state and consumes a token.
-What an engine refuses raises :class:`Refused`; how it says so differs, so each adapter translates.
+An engine compiles a JSON Schema (some also a regular expression or a context-free grammar) to a session; a session
+computes the token bitmask of its state and consumes a token. What an engine refuses raises :class:`Refused`; how it
+says so differs, so each adapter translates.
 """
 
 from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +18,7 @@ import numpy.typing as npt
 
 import grammars
 from grammars import Vocabulary
+from grammars.ir import IR
 
 from .llama3_vocabulary import llama3_ranks, llama3_vocabulary
 
@@ -27,6 +31,15 @@ PATTERN = (
 
 class Refused(Exception):
     """The engine does not take this grammar."""
+
+
+@dataclass(frozen=True)
+class Grammar:
+    """One context-free language in the three forms that the engines read."""
+
+    ir: Callable[[], IR]
+    lark: str
+    ebnf: str
 
 
 class Session(ABC):
@@ -61,6 +74,14 @@ class Engine(ABC):
     def compile(self, schema: Any) -> Session:
         """Compile afresh. Raises :class:`Refused`."""
 
+    def compile_regex(self, pattern: str) -> Session:
+        """Compile a regular expression that the whole text matches. Raises :class:`Refused`."""
+        raise Refused(f"{self.name} is not measured with regular expressions")
+
+    def compile_grammar(self, grammar: Grammar) -> Session:
+        """Compile a context-free grammar. Raises :class:`Refused`."""
+        raise Refused(f"{self.name} takes no context-free grammars")
+
 
 class Ours(Engine):
     """`grammars.compile_json_schema` with every JSON spelling allowed."""
@@ -72,8 +93,17 @@ class Ours(Engine):
         self.vocabulary = vocabulary
 
     def compile(self, schema: Any) -> Session:
+        return self._session(lambda: grammars.compile_json_schema(schema, self.vocabulary, whitespace="any"))
+
+    def compile_regex(self, pattern: str) -> Session:
+        return self._session(lambda: grammars.compile_regex(pattern, self.vocabulary))
+
+    def compile_grammar(self, grammar: Grammar) -> Session:
+        return self._session(lambda: grammars.compile_ir(grammar.ir(), self.vocabulary))
+
+    def _session(self, compile_it: Callable[[], grammars.CompiledGrammar]) -> Session:
         try:
-            compiled = grammars.compile_json_schema(schema, self.vocabulary, whitespace="any")
+            compiled = compile_it()
         except grammars.GrammarError as error:
             raise Refused(str(error)) from error
         return OurSession(compiled, self.bitmask)
@@ -114,7 +144,21 @@ class LLGuidance(Engine):
     def compile(self, schema: Any) -> Session:
         from llguidance import LLMatcher
 
-        grammar = LLMatcher.grammar_from_json_schema(json.dumps(schema))
+        return self._session(LLMatcher.grammar_from_json_schema(json.dumps(schema)))
+
+    def compile_regex(self, pattern: str) -> Session:
+        from llguidance import LLMatcher
+
+        return self._session(LLMatcher.grammar_from_regex(pattern))
+
+    def compile_grammar(self, grammar: Grammar) -> Session:
+        from llguidance import LLMatcher
+
+        return self._session(LLMatcher.grammar_from_lark(grammar.lark))
+
+    def _session(self, grammar: str) -> Session:
+        from llguidance import LLMatcher
+
         matcher = LLMatcher(self.tokenizer, grammar)
         if matcher.is_error():
             raise Refused(matcher.get_error())
@@ -163,10 +207,20 @@ class XGrammar(Engine):
         self.row = torch.from_numpy(self.bitmask)
 
     def compile(self, schema: Any) -> Session:
+        text = json.dumps(schema)
+        return self._session(lambda: self.compiler.compile_json_schema(text, any_whitespace=True, strict_mode=False))
+
+    def compile_regex(self, pattern: str) -> Session:
+        return self._session(lambda: self.compiler.compile_regex(pattern))
+
+    def compile_grammar(self, grammar: Grammar) -> Session:
+        return self._session(lambda: self.compiler.compile_grammar(grammar.ebnf))
+
+    def _session(self, compile_it: Callable[[], Any]) -> Session:
         import xgrammar
 
         try:
-            compiled = self.compiler.compile_json_schema(json.dumps(schema), any_whitespace=True, strict_mode=False)
+            compiled = compile_it()
         except (RuntimeError, ValueError) as error:
             raise Refused(str(error)) from error
         return XGrammarSession(compiled, self.row, xgrammar.GrammarMatcher(compiled))
@@ -208,11 +262,18 @@ class OutlinesCore(Engine):
         self.vocabulary = outlines_core.Vocabulary(END_OF_TEXT, ids)
 
     def compile(self, schema: Any) -> Session:
-        import outlines_core
         from outlines_core.json_schema import build_regex_from_schema
 
+        return self._session(lambda: build_regex_from_schema(json.dumps(schema)))
+
+    def compile_regex(self, pattern: str) -> Session:
+        return self._session(lambda: pattern)
+
+    def _session(self, pattern: Callable[[], str]) -> Session:
+        import outlines_core
+
         try:
-            index = outlines_core.Index(build_regex_from_schema(json.dumps(schema)), self.vocabulary)
+            index = outlines_core.Index(pattern(), self.vocabulary)
         except (ValueError, TypeError, RuntimeError) as error:
             raise Refused(str(error)) from error
         return OutlinesCoreSession(index, self.bitmask)
