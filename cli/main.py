@@ -9,6 +9,7 @@ import click
 
 from .commands.extract import extract
 from .commands.generate import generate
+from .commands.warmup import warmup
 from .failures import EXIT_FAILED
 
 __all__ = ["cli", "main"]
@@ -26,6 +27,7 @@ def cli() -> None:
 
 cli.add_command(extract)
 cli.add_command(generate)
+cli.add_command(warmup)
 
 
 def main() -> None:

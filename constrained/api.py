@@ -73,6 +73,12 @@ def load(
     Raises :class:`~constrained.errors.ModelUnavailable`, :class:`~constrained.errors.UnsupportedModel` or
     :class:`~constrained.errors.ModelFilesError`, and ValueError for a device or dtype that is none.
     """
+    import grammars  # its kernels load when first needed
+
+    if not grammars.is_warm():
+        if progress is not None:
+            progress("compiling the kernels of the grammar engine (once)")
+        grammars.warm_up()
     return Model(load_model(source, device=device, dtype=dtype, progress=progress))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +20,7 @@ __all__ = ["Matcher"]
 
 FORGOTTEN = 0  # in the history: no longer kept, computed again from the tokens when rolled back to
 MOST_FORCED_BYTES = 4096
+MOST_ATTEMPTS = 6  # several tables can be full in turn
 
 
 class Matcher:
@@ -74,9 +75,8 @@ class Matcher:
             return
         with self._lock:
             status = fill_bitmask(self._memory, self._tables, self._history[-1], bitmask, row)
-            while status < 0:
-                self._machine.make_room(status)
-                status = fill_bitmask(self._memory, self._tables, self._history[-1], bitmask, row)
+            if status < DEAD:
+                self._again(status, lambda: fill_bitmask(self._memory, self._tables, self._history[-1], bitmask, row))
             if self.grammar.spelling is not None:
                 self.grammar.spelling.drop_dead_ends(self._history[-1], bitmask, row)
 
@@ -133,9 +133,8 @@ class Matcher:
         output = np.empty(MOST_FORCED_BYTES, np.int32)
         with self._lock:
             count = forced_bytes(self._memory, self._history[-1], wrap(output))
-            while count < 0:
-                self._machine.make_room(count)
-                count = forced_bytes(self._memory, self._history[-1], wrap(output))
+            if count < DEAD:
+                count = self._again(count, lambda: forced_bytes(self._memory, self._history[-1], wrap(output)))
         return output[:count].astype(np.uint8).tobytes()
 
     def forced_tokens(self) -> list[int]:
@@ -176,9 +175,8 @@ class Matcher:
         words = wrap(np.frombuffer(data, np.uint8).astype(np.int32))
         with self._lock:
             target = run_bytes(self._memory, self._history[-1], words, 0, len(data))
-            while target < DEAD:
-                self._machine.make_room(target)
-                target = run_bytes(self._memory, self._history[-1], words, 0, len(data))
+            if target < DEAD:
+                target = self._again(target, lambda: run_bytes(self._memory, self._history[-1], words, 0, len(data)))
             if target < 0:
                 return False
             self._append(data, target)
@@ -225,9 +223,10 @@ class Matcher:
             return False
         with self._lock:
             target = consume_token(self._memory, self._tables, self._history[-1], token_id)
-            while target < DEAD:
-                self._machine.make_room(target)
-                target = consume_token(self._memory, self._tables, self._history[-1], token_id)
+            if target < DEAD:
+                target = self._again(
+                    target, lambda: consume_token(self._memory, self._tables, self._history[-1], token_id)
+                )
             if target > 0 and self.grammar.spelling is not None and not self.grammar.spelling.is_live(target):
                 return False
             if target < 0:
@@ -237,6 +236,15 @@ class Matcher:
                 self._terminated = True
             self._append(token_id, target)
         return True
+
+    def _again(self, status: int, run: Callable[[], int]) -> int:
+        """Make room and run a kernel again that found a table full; LimitExceeded if one step alone fills it."""
+        for _ in range(MOST_ATTEMPTS):
+            self._machine.make_room(status)
+            status = run()
+            if status >= DEAD:
+                return status
+        raise self._machine.limit_reached(status)
 
     def _append(self, token: int | bytes, configuration: int) -> None:
         self._tokens.append(token)

@@ -25,6 +25,8 @@ from .memory import (
     CLOSURE_STATES,
     CLOSURE_WORDS,
     EPSILON_EDGES,
+    FULL_CONFIGURATIONS,
+    FULL_ITEMS,
     FULL_MASKS,
     MAX_CONFIGURATIONS,
     MAX_ITEMS,
@@ -107,6 +109,15 @@ class Machine:
         memory[START_STATE] = network.start
         return wrap(memory)
 
+    def limit_reached(self, status: int) -> LimitExceeded:
+        """The error for the status of a kernel that needs more in one step than a whole table holds."""
+        limit = {
+            FULL_CONFIGURATIONS: "max_configurations",
+            FULL_ITEMS: "max_items",
+            FULL_MASKS: "max_cached_masks",
+        }.get(status, "max_stack_nodes")
+        return LimitExceeded(limit, getattr(self.limits, limit), "one step of the grammar, or a text nested too deeply")
+
     def make_room(self, status: int) -> None:
         """Called with the negative status of a kernel that found a table full; afterwards the kernel can run again.
 
@@ -118,7 +129,7 @@ class Machine:
             self.epoch += 1
             return
         if status == TOO_DEEP:
-            raise LimitExceeded("max_stack_nodes", limits.max_stack_nodes, "the text is nested too deeply")
+            raise self.limit_reached(status)
         live = {self.start}.union(*(tenant.live_configurations() for tenant in self.tenants))
         kept = np.array(sorted(live), np.int32)
         collect(memory, kept)
