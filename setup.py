@@ -1,4 +1,4 @@
-"""Names the packages: the folder ``cli`` is installed as ``constrained_cli``, which pyproject.toml cannot say for subfolders."""
+"""Names the packages, since the folder ``cli`` is installed as ``constrained_cli`` with all that is in it."""
 
 from setuptools import find_packages, setup
 
