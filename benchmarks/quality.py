@@ -5,7 +5,7 @@
     python benchmarks/quality.py --valid 50                    # 50 extractions at temperature 1, each checked
 
 The style `free` generates without a grammar and takes the first JSON object in the text. Decoding is greedy. A document
-whose answer is cut off or is no JSON counts all its fields as wrong. `leaked` counts wrong fields that hold a text of
+whose answer is cut off or is no JSON counts all its fields as wrong. `leaked` counts wrong fields that hold a value of
 the template's worked example. Progress is on stderr; the last line on stdout is one JSON object.
 """
 

@@ -43,11 +43,11 @@ TEMPLATES: Mapping[str, PromptTemplate] = {
 
 
 def example_values(template: PromptTemplate) -> list[str]:
-    """Texts that stand in the examples' answers: in an answer for another document they are leaked, not read.
+    """Texts and numbers of the examples' answers: in an answer for another document they are leaked, not read.
 
     >>> example_values(TEMPLATES["english_example"])
-    ['Carla Mendes', '2023-11-03', 'desk lamps', 'rug']
+    ['Carla Mendes', '2023-11-03', 'desk lamps', 'rug', '1056.4']
     """
     values = [value for example in template.examples for value in example.answer.values()]
     flat = [item for value in values for item in (value if isinstance(value, list) else [value])]
-    return [value for value in flat if isinstance(value, str)]
+    return [str(value) for value in flat if isinstance(value, str | float)]
