@@ -139,12 +139,13 @@ def _shown(document: LabelledDocument, right: int, wrong: Mapping[str, Any], tex
 
 
 def _combinations(templates: Sequence[str] | None, styles: Sequence[str] | None) -> list[tuple[str, str]]:
-    """What was asked for, crossed; by default every style with one template, then every template with one style."""
+    """What was asked for, crossed; by default every style with one template, every template with one style, and free
+    generation that is shown the schema."""
     if templates or styles:
         return [(template, style) for template in templates or [DEFAULT_TEMPLATE] for style in styles or STYLES]
     every_style = [(DEFAULT_TEMPLATE, style) for style in STYLES]
     every_template = [(template, DEFAULT_STYLE) for template in TEMPLATES]
-    return list(dict.fromkeys(every_style + every_template))
+    return list(dict.fromkeys([*every_style, ("schema", "free"), *every_template]))
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:

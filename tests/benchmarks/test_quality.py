@@ -77,7 +77,7 @@ def test_combinations() -> None:
     every = _combinations(None, None)
     assert {style for _, style in every} == set(STYLES)
     assert {template for template, _ in every} == set(TEMPLATES)
-    assert len(set(every)) == len(every) == len(STYLES) + len(TEMPLATES) - 1
+    assert len(set(every)) == len(every) == len(STYLES) + len(TEMPLATES)
     assert _combinations(["names", "bare"], ["free"]) == [("names", "free"), ("bare", "free")]
     assert _combinations(["names"], None) == [("names", style) for style in STYLES]
 
