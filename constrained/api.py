@@ -28,7 +28,7 @@ Prompt = str | Sequence[Mapping[str, Any]]
 """A text (one turn of the user), or turns with ``role`` and ``content``."""
 
 DEFAULT_MAX_TOKENS = 1024
-_MAX_CACHED_GRAMMARS = 64
+_MAX_CACHED_GRAMMARS = 32
 
 
 class GenerationOptions(TypedDict, total=False):
