@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from ...errors import Problem
 from ...ir import NodeId
-from .shapes import ArrayShape, Node
+from .shapes import NEVER, ArrayShape, Goal, Node, join_goals
 
 if TYPE_CHECKING:
     from .lower import Lowering
 
-__all__ = ["array_body", "longest_array"]
+__all__ = ["array_body", "link_contains", "longest_array"]
 
+_MAX_COUNTS = 4096
+"""Pairs of a number of items and a number of hits; beyond this it is refused."""
 _NEST = 32
 """Optional positions nested in one node; deeper ones become rules, so that no reader of the nodes recurses far."""
 
@@ -33,6 +37,8 @@ def array_body(lowering: Lowering, shape: ArrayShape, depth: int) -> NodeId:
     prelude, builder = lowering.prelude, lowering.builder
     frame = prelude.frame(depth)
     inside = lowering.layout.inside(depth)
+    if shape.contains:
+        return _containing(lowering, shape, depth)
     least, most = shape.minimum, longest_array(shape)
     if most == 0:
         return frame.empty_array
@@ -53,3 +59,62 @@ def array_body(lowering: Lowering, shape: ArrayShape, depth: int) -> NodeId:
     first = lowering.value(positions[0], inside)
     filled = builder.sequence(frame.open_array, first, tail, frame.close_array)
     return filled if least else builder.alternation(frame.empty_array, filled)
+
+
+def link_contains(shape: ArrayShape, make: Callable[[Goal], Node]) -> list[Node]:
+    """Make the nodes of items that ``contains`` counts and of those that it does not; those nodes."""
+    if len(shape.contains) > 1:
+        problem = Problem(shape.pointer, "contains", "several contains at once are not enforced yet")
+        shape.problems = (*shape.problems, problem)
+    one = shape.contains[0]
+    for index in range(len(shape.prefix) + 1):
+        goal = shape.prefix[index] if index < len(shape.prefix) else shape.items
+        if index < one.start:
+            hit, miss = NEVER, make(goal)
+        else:
+            hit = make(join_goals(goal, one.goal))
+            miss = make(goal if one.most is None else join_goals(goal, one.others))
+        shape.hits.append((hit, miss))
+    return [node for pair in shape.hits for node in pair]
+
+
+def _containing(lowering: Lowering, shape: ArrayShape, depth: int) -> NodeId:
+    """All arrays of the shape, a rule for each number of items and of those that ``contains`` counts."""
+    builder = lowering.builder
+    frame = lowering.prelude.frame(depth)
+    inside = lowering.layout.inside(depth)
+    one = shape.contains[0]
+    top = one.least if one.most is None else one.most  # more hits are all the same, or too many
+    last = shape.maximum if shape.maximum is not None else max(len(shape.prefix), shape.minimum)
+    if (last + 1) * (top + 1) > _MAX_COUNTS:
+        reason = f"more than {_MAX_COUNTS} states to count items"
+        lowering.report((Problem(shape.pointer, "contains", reason),))
+        return frame.empty_array
+    rules = [
+        [builder.declare_rule(f"{shape.pointer} after {index} with {count}") for count in range(top + 1)]
+        for index in range(last + 1)
+    ]
+
+    def following(index: int, count: int, before: NodeId) -> list[NodeId]:
+        """Ways on after ``index`` items of which ``count`` are hits, but for the end."""
+        if index == last and shape.maximum is not None:
+            return []
+        hit, miss = shape.hits[min(index, len(shape.prefix))]
+        after = rules[min(index + 1, last)]
+        ways = []
+        if miss.is_productive:
+            ways.append(builder.sequence(before, lowering.value(miss, inside), builder.call(after[count])))
+        if hit.is_productive and (count < top or one.most is None):
+            known = builder.call(after[min(count + 1, top)])
+            ways.append(builder.sequence(before, lowering.value(hit, inside), known))
+        return ways
+
+    def may_end(index: int, count: int) -> bool:
+        return index >= shape.minimum and count >= one.least
+
+    for index, row in enumerate(rules):
+        for count, rule in enumerate(row):
+            ends = [frame.close_array] if may_end(index, count) else []
+            builder.define_rule(rule, builder.alternation(*ends, *following(index, count, frame.comma)))
+    empty = [frame.empty_array] if may_end(0, 0) else []
+    return builder.alternation(*empty, *following(0, 0, frame.open_array))

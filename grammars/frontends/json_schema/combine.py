@@ -42,6 +42,7 @@ __all__ = [
     "distinct_numbers",
     "either",
     "is_integral",
+    "is_possible",
     "no_string",
     "number_fits",
     "string_fits",
@@ -63,7 +64,13 @@ def number_fits(value: Decimal, shape: NumberShape) -> bool:
         return False
     if shape.high is not None and (value > shape.high or (shape.high_open and value == shape.high)):
         return False
-    return all((Fraction(value) / Fraction(multiple)).denominator == 1 for multiple in shape.multiples)
+    return all(_divides(multiple, value) for multiple in shape.multiples) and not any(
+        _divides(step, value) for step in shape.avoided
+    )
+
+
+def _divides(step: Decimal, value: Decimal) -> bool:
+    return (Fraction(value) / Fraction(step)).denominator == 1
 
 
 def string_fits(value: str, shape: StringShape) -> bool:
@@ -92,6 +99,10 @@ def both_numbers(left: NumberShape, right: NumberShape) -> NumberShape | None:
         return NumberShape(values=values, problems=problems, pointer=pointer) if values else None
     if left is FREE_INTEGER and right.integer:
         return right
+    if left.avoided or right.avoided:
+        steps = (*left.multiples, *right.multiples, *((Decimal(1),) if left.integer or right.integer else ()))
+        if any(_divides(avoided, step) for avoided in (*left.avoided, *right.avoided) for step in steps):
+            return None
     low, low_open = _tighter(left.low, left.low_open, right.low, right.low_open, upper=False)
     high, high_open = _tighter(left.high, left.high_open, right.high, right.high_open, upper=True)
     merged = NumberShape(
@@ -104,6 +115,7 @@ def both_numbers(left: NumberShape, right: NumberShape) -> NumberShape | None:
         None,
         problems,
         pointer,
+        left.avoided + tuple(step for step in right.avoided if step not in left.avoided),
     )
     return None if _no_number(merged) else merged
 
@@ -202,6 +214,7 @@ def both_arrays(left: ArrayShape, right: ArrayShape) -> ArrayShape:
         min(ends) if ends else None,
         left.problems + right.problems,
         left.pointer or right.pointer,
+        left.contains + tuple(one for one in right.contains if one not in left.contains),
     )
 
 
@@ -232,10 +245,11 @@ def both_objects(left: ObjectShape, right: ObjectShape) -> ObjectShape:
         left.pointer or right.pointer,
         left.layers + right.layers,
         join_goals(left.names, right.names),
+        left.witnesses + right.witnesses,
     )
 
 
-def _is_possible(shape: ObjectShape) -> bool:
+def is_possible(shape: ObjectShape) -> bool:
     """Whether no name is both required and forbidden (other reasons show once the shape is linked)."""
     properties = shape.properties
     return all(properties.get(name, ANY_GOAL) is not None for name in shape.required)
@@ -255,7 +269,7 @@ def both(left: Node, right: Node) -> Node:
         tuple(shape for shape in numbers if shape is not None),
         tuple(shape for shape in strings if shape is not None),
         tuple(both_arrays(a, b) for a in left.arrays for b in right.arrays),
-        tuple(filter(_is_possible, (both_objects(a, b) for a in left.objects for b in right.objects))),
+        tuple(filter(is_possible, (both_objects(a, b) for a in left.objects for b in right.objects))),
         left.problems + right.problems,
         left.pointer or right.pointer,
         left.reason or right.reason,

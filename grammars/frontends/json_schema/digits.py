@@ -83,6 +83,8 @@ class Bound:
     allowed: frozenset[int]
 
 
+_NO_MULTIPLE = -1
+"""As the remainder: digits beyond those of every step have been read."""
 _START, _ZERO, _INTEGER, _DOT, _FRACTION = range(5)
 _Digits = tuple[int, int, tuple[int, ...], int]
 """(phase, digits read in this phase as far as they matter, comparisons, remainder)."""
@@ -98,9 +100,13 @@ def _sign(number: int) -> int:
 
 
 def decimal_fragment(
-    bounds: tuple[Bound, ...], multiples: tuple[Decimal, ...], *, fraction_digits: int | None
+    bounds: tuple[Bound, ...],
+    multiples: tuple[Decimal, ...],
+    *,
+    fraction_digits: int | None,
+    avoided: tuple[Decimal, ...] = (),
 ) -> Fragment | None:
-    """Unsigned decimals without exponent that satisfy all bounds and are multiples of all ``multiples``.
+    """Unsigned decimals without exponent that satisfy all bounds, multiples of all ``multiples``, of none ``avoided``.
 
     ``fraction_digits`` caps the digits after the point (``None``: no cap, 0: no point). ``None`` if there are none.
 
@@ -110,8 +116,9 @@ def decimal_fragment(
     wholes, fractions = zip(*(_parts(bound.value) for bound in bounds), strict=True) if bounds else ((), ())
     lengths = tuple(len(whole) for whole in wholes)
     longest = max(lengths, default=0) + 1
-    scale = max((len(_parts(multiple)[1]) for multiple in multiples), default=0)
-    modulus = lcm(*(int(multiple.scaleb(scale)) for multiple in multiples)) if multiples else 0
+    scale = max((len(_parts(multiple)[1]) for multiple in (*multiples, *avoided)), default=0)
+    steps, avoided_steps = ([int(step.scaleb(scale)) for step in some] for some in (multiples, avoided))
+    modulus = lcm(*steps, *avoided_steps) if steps or avoided_steps else 0
     deepest = max([scale, *(len(fraction) for fraction in fractions)])
     if fraction_digits is not None:
         deepest = max(deepest, fraction_digits)
@@ -136,8 +143,10 @@ def decimal_fragment(
             if modulus:
                 if count < scale:
                     remainder = (remainder * 10 + digit) % modulus
-                elif digit:
+                elif digit and steps:
                     return None
+                elif digit:
+                    remainder = _NO_MULTIPLE
             compared = tuple(
                 result or _sign(digit - (int(fraction[count]) if count < len(fraction) else 0))
                 for result, fraction in zip(compared, fractions, strict=True)
@@ -160,8 +169,10 @@ def decimal_fragment(
         read = count if phase == _FRACTION else 0
         if phase != _FRACTION:
             compared = settle(count, compared)
-        if modulus and remainder * 10 ** max(scale - read, 0) % modulus:
-            return False
+        if modulus and remainder != _NO_MULTIPLE:
+            whole = remainder * 10 ** max(scale - read, 0)
+            if any(whole % step for step in steps) or not all(whole % step for step in avoided_steps):
+                return False
         final = (result or (-1 if fraction[read:] else 0) for result, fraction in zip(compared, fractions, strict=True))
         return all(result in bound.allowed for result, bound in zip(final, bounds, strict=True))
 

@@ -8,37 +8,56 @@ from dataclasses import replace
 from decimal import Decimal
 
 from ...errors import GrammarError
-from .combine import both_numbers, both_strings, either, number_fits, string_fits
+from .combine import both, both_numbers, both_strings, either, number_fits, string_fits
+from .complement import complement
 from .names import goal_of_name
-from .shapes import ANY_GOAL, ArrayShape, Goal, Node, NumberShape, ObjectShape, StringShape
+from .shapes import ANY, ANY_GOAL, ArrayShape, Goal, Node, NumberShape, ObjectShape, StringShape
 from .string_languages import share_a_text
 
 __all__ = ["exactly_one", "nodes_disjoint"]
 
 MakeNode = Callable[[Goal], Node]
+_MAX_CUTS = 64
+"""Pairs of branches of one ``oneOf`` that are cut by each other's complement."""
+_MAX_SHAPES = 512
 _DEPTH = 3
 """How many properties deep a difference is looked for."""
 
 
-def exactly_one(branches: Sequence[Node], pointer: str, make: MakeNode) -> Node | str:
+def exactly_one(
+    products: Sequence[Node], branches: Sequence[Node], pointer: str, make: MakeNode, negate: Callable[[Goal], Goal]
+) -> Node | str:
     """What exactly one of the branches allows, or which two may overlap beyond what can be taken out.
 
-    Null, booleans and given strings or numbers that several branches allow are taken out; everything else must be
-    provably disjoint. ``make`` gives the nodes of the schemas below.
+    ``products`` are the branches together with what else must hold. Null, booleans and given strings or numbers that
+    several of them allow are taken out; where two are not provably disjoint, each is cut by the other's complement.
+    ``make`` gives the nodes of the schemas below, ``negate`` their negations.
     """
-    live = [(index, branch) for index, branch in enumerate(branches) if not branch.is_empty]
+    live = [(index, branch) for index, branch in enumerate(products) if not branch.is_empty]
     if len(live) == 1:
         return live[0][1]
     nodes = [branch for _, branch in live]
     null = sum(node.null for node in nodes) == 1
     booleans = sum(bit for bit in (1, 2) if sum(bool(node.booleans & bit) for node in nodes) == 1)
     nodes = _without_common_values(nodes)
+    cuts: list[tuple[int, int, list[str]]] = []
     for position, left in enumerate(nodes):
         for other, right in enumerate(nodes[:position]):
-            kind = _overlap(left, right, make, _DEPTH)
-            if kind is not None:
-                first, second = live[other][0], live[position][0]
-                return f"branches {first} and {second} may both allow the same {kind}"
+            kinds = [kind for kind, overlaps in _OVERLAPS.items() if overlaps(left, right, make, _DEPTH)]
+            if kinds:
+                cuts.append((position, other, kinds))
+    if len(cuts) > _MAX_CUTS:
+        return f"more than {_MAX_CUTS} pairs of branches may both allow the same {cuts[0][2][0]}"
+    for pair in cuts:
+        for mine, its in (pair[:2], pair[1::-1]):
+            without = complement(branches[live[its][0]], pointer, negate, keyword="oneOf")
+            if any(len(getattr(nodes[mine], kind)) * len(getattr(without, kind)) > _MAX_SHAPES for kind in pair[2]):
+                return f"more than {_MAX_SHAPES} combinations of alternatives to tell branches apart"
+            kept = {kind: getattr(ANY, kind) for kind in _OVERLAPS if kind not in pair[2]}
+            nodes[mine] = both(nodes[mine], replace(without, null=True, booleans=3, **kept))
+            if _has_problems(nodes[mine], pair[2]):
+                first, second = sorted((live[mine][0], live[its][0]))
+                return f"branches {first} and {second} may both allow the same {pair[2][0][:-1]}"
     joined = either([replace(node, null=False, booleans=0) for node in nodes], pointer)
     return replace(joined, null=null, booleans=booleans, pointer=pointer)
 
@@ -77,20 +96,28 @@ def nodes_disjoint(left: Node, right: Node, make: MakeNode, depth: int = _DEPTH)
     """Whether the nodes provably share no value at all."""
     if (left.null and right.null) or left.booleans & right.booleans:
         return False
-    return _overlap(left, right, make, depth) is None
+    return not any(overlaps(left, right, make, depth) for overlaps in _OVERLAPS.values())
 
 
-def _overlap(left: Node, right: Node, make: MakeNode, depth: int) -> str | None:
-    """A type of values, null and booleans apart, that both may allow."""
-    if any(not _numbers_disjoint(a, b) for a in left.numbers for b in right.numbers):
-        return "number"
-    if any(not _strings_disjoint(a, b) for a in left.strings for b in right.strings):
-        return "string"
-    if any(not _arrays_disjoint(a, b, make, depth) for a in left.arrays for b in right.arrays):
-        return "array"
-    if any(not _objects_disjoint(a, b, make, depth) for a in left.objects for b in right.objects):
-        return "object"
-    return None
+def _has_problems(node: Node, kinds: list[str]) -> bool:
+    return bool(node.problems) or any(shape.problems for kind in kinds for shape in getattr(node, kind))
+
+
+_OVERLAPS: dict[str, Callable[[Node, Node, MakeNode, int], bool]] = {
+    "numbers": lambda left, right, make, depth: any(
+        not _numbers_disjoint(a, b) for a in left.numbers for b in right.numbers
+    ),
+    "strings": lambda left, right, make, depth: any(
+        not _strings_disjoint(a, b) for a in left.strings for b in right.strings
+    ),
+    "arrays": lambda left, right, make, depth: any(
+        not _arrays_disjoint(a, b, make, depth) for a in left.arrays for b in right.arrays
+    ),
+    "objects": lambda left, right, make, depth: any(
+        not _objects_disjoint(a, b, make, depth) for a in left.objects for b in right.objects
+    ),
+}
+"""By the name of a node's field: whether both may allow the same value of that type."""
 
 
 def _numbers_disjoint(left: NumberShape, right: NumberShape) -> bool:

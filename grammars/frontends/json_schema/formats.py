@@ -11,9 +11,8 @@ from dataclasses import dataclass
 
 from ...ir import Builder, NodeId
 from ...ir.charset import ANY, Charset, difference, from_ranges, union
-from .prelude import Prelude
 
-__all__ = ["FORMATS", "KNOWN_FORMATS", "Format", "format_body", "plain_format"]
+__all__ = ["FORMATS", "KNOWN_FORMATS", "Format", "plain_format"]
 
 _DIGIT: Charset = ((48, 57),)
 _HEX: Charset = from_ranges(((48, 57), (65, 70), (97, 102)))
@@ -26,16 +25,16 @@ def _of(text: str) -> Charset:
 
 
 class _Writer:
-    """Short names for building: text, characters, runs, all spelled as the prelude says."""
+    """Short names for building: text, characters, runs."""
 
-    def __init__(self, builder: Builder, characters: Callable[[Charset], NodeId], *, every: bool) -> None:
+    def __init__(self, builder: Builder, *, every: bool) -> None:
         self.builder = builder
+        self.every = every
         self.sequence = self.builder.sequence
         self.either = self.builder.alternation
         self.optional = self.builder.optional
         self.repeat = self.builder.repeat
-        self.chars = characters
-        self.every = every
+        self.chars = builder.charset
 
     def text(self, text: str) -> NodeId:
         return self.sequence(*(self.chars(_of(character)) for character in text))
@@ -262,11 +261,6 @@ KNOWN_FORMATS = frozenset(FORMATS) | {
 """All formats of the specification; any other name is an annotation."""
 
 
-def format_body(prelude: Prelude, name: str) -> NodeId:
-    """The strings of the format as JSON spells them, without quotes."""
-    return FORMATS[name].build(_Writer(prelude.builder, prelude.characters, every=prelude.every))
-
-
-def plain_format(builder: Builder, name: str) -> NodeId:
-    """All strings of the format as they are."""
-    return FORMATS[name].build(_Writer(builder, builder.charset, every=True))
+def plain_format(builder: Builder, name: str, *, every: bool = True) -> NodeId:
+    """All strings of the format as they are; without ``every`` no lower-case t and z in times."""
+    return FORMATS[name].build(_Writer(builder, every=every))

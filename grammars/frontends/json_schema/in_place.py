@@ -6,11 +6,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ...errors import Problem
+from .choices import in_place_choices
 from .combine import both, either
+from .complement import complement
 from .disjoint import exactly_one
 from .keywords import Draft, Group
 from .load import RemoteReference
-from .shapes import ANY, Goal, Node
+from .shapes import ANY, Goal, Node, goal_key
 
 if TYPE_CHECKING:
     from .normalise import Normaliser
@@ -32,6 +34,8 @@ class PendingNode:
         self.key = key
         self.base = ANY
         self.factors: list[tuple[str, str, list[Goal]]] = []  # keyword, pointer, branches
+        self.negations: set[int] = set()
+        """Which factors are negated."""
         self.received: list[list[Node]] = []
         self._expand(goal)
         self.received = [[] for _ in self.factors]
@@ -67,12 +71,31 @@ class PendingNode:
                     self.base = both(self.base, normaliser.own_node(schema))
                 if groups & _IN_PLACE:
                     pending.extend((inner, here) for inner in reversed(schema.get("allOf", ())))
-                    for keyword in ("anyOf", "oneOf"):
-                        if keyword in schema:
-                            branches = [normaliser.goal(branch) for branch in schema[keyword]]
-                            self.factors.append((keyword, pointer, branches))
+                    self._add_factors(schema, pointer)
             if target is not True:
                 pending.append((target, here))
+
+    def _add_factors(self, schema: dict[str, Any], pointer: str) -> None:
+        """What one schema's keywords multiply in."""
+        normaliser = self.normaliser
+        table = normaliser.document.table
+        for keyword in ("anyOf", "oneOf"):
+            if keyword in schema:
+                branches = [normaliser.goal(branch) for branch in schema[keyword]]
+                self.factors.append((keyword, pointer, branches))
+        if "not" in schema:
+            asked_by = normaliser.asked_by.get(id(schema), "not")
+            self.factors.append((asked_by, pointer, [normaliser.goal(schema["not"])]))
+            self.negations.add(len(self.factors) - 1)
+        for keyword, choices in in_place_choices(schema, pointer, table, normaliser):
+            self.factors.append((keyword, pointer, choices))
+
+    def note_left_out(self) -> None:
+        """A branch met itself, and was left out: under a negation that has no meaning."""
+        if self.factor in self.negations:
+            keyword, pointer, _ = self.factors[self.factor]
+            problem = Problem(pointer, keyword, "what is negated refers to the negation itself")
+            self.base = replace(self.base, problems=(*self.base.problems, problem))
 
     def _target(self, schema: dict[str, Any]) -> Any:
         document = self.normaliser.document
@@ -92,7 +115,7 @@ class PendingNode:
             done = len(self.received[self.factor])
             if done < len(branches):
                 branch = branches[done]
-                return branch, id(branch[0]) if branch else None
+                return branch, goal_key(branch)
             self.factor += 1
         return None
 
@@ -104,20 +127,26 @@ class PendingNode:
         """The product of everything."""
         node = self.base
         make = self.normaliser.peek
-        for (keyword, pointer, _), branches in zip(self.factors, self.received, strict=True):
-            if _size(node) * sum(map(_size, branches)) > _MAX_ALTERNATIVES**2:
+        negate = self.normaliser.negate
+        for index, ((keyword, pointer, _), branches) in enumerate(zip(self.factors, self.received, strict=True)):
+            if index in self.negations:
+                node = both(node, complement(branches[0], pointer, negate, keyword=keyword))
+                if node.is_empty and not node.reason:
+                    node = replace(node, reason="everything else is negated", pointer=pointer)
+                continue
+            if _size(node) * sum(map(_size, branches)) > 8 * _MAX_ALTERNATIVES:
                 problem = Problem(pointer, keyword, f"more than {_MAX_ALTERNATIVES} combinations of alternatives")
                 return replace(node, problems=(*node.problems, problem))
             products = [both(node, branch) for branch in branches]
             if keyword == "oneOf":
-                joined = exactly_one(products, f"{pointer}/oneOf", make)
+                joined = exactly_one(products, branches, f"{pointer}/oneOf", make, negate)
                 if isinstance(joined, str):
                     problem = Problem(pointer, keyword, joined)
                     joined = either(products, pointer)
                     joined = replace(joined, problems=(*joined.problems, problem))
                 node = joined
             else:
-                node = either(products, f"{pointer}/anyOf")
+                node = either(products, f"{pointer}/{keyword}")
             if node.is_empty and not node.reason:
                 node = replace(node, reason=f"no branch of {keyword} allows anything", pointer=pointer)
         return node

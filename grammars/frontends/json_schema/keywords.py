@@ -241,6 +241,21 @@ def _schema_map(value: object) -> str | None:
     return None
 
 
+def _name_lists(value: object) -> str | None:
+    reason = _schema_map(value)
+    if reason is None:
+        reason = next(filter(None, map(_names, value.values() if isinstance(value, dict) else ())), None)
+    return reason
+
+
+def _schemas_or_names(value: object) -> str | None:
+    reason = _schema_map(value)
+    if reason is None:
+        listed = (one for one in value.values() if isinstance(one, list)) if isinstance(value, dict) else ()
+        reason = next(filter(None, map(_names, listed)), None)
+    return reason
+
+
 def _items(value: object) -> str | None:
     return (
         None
@@ -268,8 +283,8 @@ KEYWORDS: tuple[Keyword, ...] = (
     Keyword("allOf", _YES, EVERY, Group.IN_PLACE, _schemas, Children.LIST),
     Keyword("anyOf", _YES, EVERY, Group.IN_PLACE, _schemas, Children.LIST),
     Keyword("oneOf", _YES, EVERY, Group.IN_PLACE, _schemas, Children.LIST),
-    Keyword("not", _NO, EVERY, Group.REFUSED, _schema, Children.ONE),
-    Keyword("if", _NO, EVERY, Group.REFUSED, _schema, Children.ONE, since=_D7),
+    Keyword("not", _YES, EVERY, Group.IN_PLACE, _schema, Children.ONE),
+    Keyword("if", _YES, EVERY, Group.IN_PLACE, _schema, Children.ONE, since=_D7),
     Keyword("then", _NOTE, 0, 0, _schema, Children.ONE, since=_D7),
     Keyword("else", _NOTE, 0, 0, _schema, Children.ONE, since=_D7),
     # numbers
@@ -290,7 +305,7 @@ KEYWORDS: tuple[Keyword, ...] = (
     Keyword("minItems", _YES, ARRAY, Group.ARRAYS, _count),
     Keyword("maxItems", _YES, ARRAY, Group.ARRAYS, _count),
     Keyword("uniqueItems", _NO, ARRAY, Group.ARRAYS, _boolean),
-    Keyword("contains", _NO, ARRAY, Group.ARRAYS, _schema, Children.ONE, since=_D6),
+    Keyword("contains", _YES, ARRAY, Group.ARRAYS, _schema, Children.ONE, since=_D6),
     Keyword("minContains", _NOTE, 0, 0, _count, since=_D2019),
     Keyword("maxContains", _NOTE, 0, 0, _count, since=_D2019),
     Keyword("unevaluatedItems", _NO, ARRAY, Group.ARRAYS, _schema, Children.ONE, since=_D2019),
@@ -302,9 +317,9 @@ KEYWORDS: tuple[Keyword, ...] = (
     Keyword("propertyNames", _YES, OBJECT, Group.OBJECTS, _schema, Children.ONE, since=_D6),
     Keyword("minProperties", _YES, OBJECT, Group.OBJECTS, _count),
     Keyword("maxProperties", _YES, OBJECT, Group.OBJECTS, _count),
-    Keyword("dependencies", _NO, OBJECT, Group.OBJECTS, _schema_map, Children.MAP_OR_NAMES, until=_D7),
-    Keyword("dependentRequired", _NO, OBJECT, Group.OBJECTS, _schema_map, since=_D2019),
-    Keyword("dependentSchemas", _NO, OBJECT, Group.OBJECTS, _schema_map, Children.MAP, since=_D2019),
+    Keyword("dependencies", _YES, OBJECT, Group.IN_PLACE, _schemas_or_names, Children.MAP_OR_NAMES, until=_D7),
+    Keyword("dependentRequired", _YES, OBJECT, Group.IN_PLACE, _name_lists, since=_D2019),
+    Keyword("dependentSchemas", _YES, OBJECT, Group.IN_PLACE, _schema_map, Children.MAP, since=_D2019),
     Keyword("unevaluatedProperties", _NO, OBJECT, Group.OBJECTS, _schema, Children.ONE, since=_D2019),
 )
 """Every keyword that means something; ``if`` stands for the three of if/then/else, ``contains`` for its bounds."""

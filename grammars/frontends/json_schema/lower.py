@@ -157,7 +157,7 @@ class Lowering:
         if shape.values is not None:
             node = number_values(self.builder, shape.values, every=every)
             return self._shared(("numbers", shape.values), node) if len(shape.values) > _INLINE_VALUES else node
-        key = (shape.integer, shape.low, shape.low_open, shape.high, shape.high_open, shape.multiples)
+        key = (shape.integer, shape.low, shape.low_open, shape.high, shape.high_open, shape.multiples, shape.avoided)
         known = self._leaves.get(key)
         if known is not None:
             return known
@@ -233,6 +233,9 @@ def _below(shape: ArrayShape | ObjectShape) -> list[ArrayShape | ObjectShape]:
     """The shapes that may stand directly inside."""
     if isinstance(shape, ObjectShape):
         nodes = [node for _, node, _ in shape.members] + [node for _, node in shape.extras]
+        nodes += [node for _, node in shape.some_extras]
+    elif shape.hits:
+        nodes = [node for pair in shape.hits for node in pair]
     else:
         nodes = shape.prefix_nodes if shape.items_node is None else [*shape.prefix_nodes, shape.items_node]
     below: list[ArrayShape | ObjectShape] = []

@@ -7,13 +7,14 @@ product and complement, and comes with the conjunction of the schemas of all its
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from ...errors import GrammarError, LimitExceeded, Problem
-from ...ir.regular import Dfa, difference, is_empty, minimise, union
-from .shapes import ANY_GOAL, NEVER, Goal, Node, ObjectShape, join_goals
-from .string_languages import ALL_TEXT, any_of, follows_pattern, join, pattern_language, without
+from ...ir.regular import Dfa, is_empty
+from .shapes import ANY_GOAL, NEVER, Goal, Node, ObjectShape, Witness, join_goals
+from .string_languages import ALL_TEXT, any_of, cut, either, follows, follows_pattern, join, pattern_language, without
 
-__all__ = ["goal_of_name", "link_object"]
+__all__ = ["goal_of_name", "link_object", "witnessed"]
 
 _MAX_CLASSES = 64
 """Classes of names of one object; beyond this it is refused."""
@@ -36,13 +37,16 @@ def goal_of_name(shape: ObjectShape, name: str) -> Goal:
 
 def link_object(shape: ObjectShape, make: Callable[[Goal], Node]) -> list[Node]:
     """Make the nodes of all properties and of all other names; those nodes, once each."""
+    if len(shape.some) > 1:
+        reason = "several properties of undeclared names that there must be are not enforced yet"
+        shape.problems = (*shape.problems, Problem(shape.pointer, "not", reason))
     if not shape.layers and shape.names == ANY_GOAL:
         return _link_plain(shape, make)
     try:
         allowed = _allowed_names(shape, make)
         declared = list(dict.fromkeys((*shape.properties, *shape.required)))
         for name in declared:
-            fits = allowed is None or allowed.accepts(map(ord, name))
+            fits = shape.names is not None and (allowed is None or allowed.accepts(map(ord, name)))
             node = make(goal_of_name(shape, name)) if fits else NEVER
             shape.members.append((name, node, name in shape.required))
         if shape.names is None:
@@ -56,10 +60,54 @@ def link_object(shape: ObjectShape, make: Callable[[Goal], Node]) -> list[Node]:
                 if is_empty(language):
                     continue
             shape.extras.append((language, node))
+            if shape.some:
+                shape.some_extras.append((language, make(join_goals(goal, shape.some[0]))))
     except GrammarError as error:
         keyword = "patternProperties" if shape.layers else "propertyNames"
         shape.problems = (*shape.problems, Problem(shape.pointer, keyword, str(error)))
-    return [*(node for _, node, _ in shape.members), *(node for _, node in shape.extras)]
+    extras = shape.extras + shape.some_extras
+    return [*(node for _, node, _ in shape.members), *(node for _, node in extras)]
+
+
+def witnessed(shape: ObjectShape) -> list[ObjectShape]:
+    """The shape as alternatives, by which property is each witness."""
+    shapes = [replace(shape, witnesses=(), members=[], extras=[], some_extras=[])]
+    for names, witness in shape.witnesses:
+        shapes = [better for one in shapes for better in _with_witness(one, names, witness)]
+        if len(shapes) > _MAX_CLASSES:
+            reason = f"more than {_MAX_CLASSES} combinations of properties that break a rule"
+            return [replace(shapes[0], problems=(*shape.problems, Problem(shape.pointer, "not", reason)))]
+    return shapes
+
+
+def _with_witness(shape: ObjectShape, names: frozenset[str], witness: Witness) -> list[ObjectShape]:
+    found: list[ObjectShape] = []
+    problems = shape.problems
+    try:
+        for name in dict.fromkeys((*shape.properties, *shape.required)):
+            if name in names or not follows(name, witness.rules):
+                continue
+            goal = join_goals(goal_of_name(shape, name), witness.goal)
+            if goal is not None:
+                found.append(
+                    replace(
+                        shape,
+                        properties={**shape.properties, name: goal},
+                        required={**shape.required, name: None},
+                        members=[],
+                        extras=[],
+                        some_extras=[],
+                    )
+                )
+    except GrammarError as error:
+        problems += (Problem(shape.pointer, "patternProperties", str(error)),)
+    if shape.additional is None:
+        return [replace(one, problems=problems, members=[], extras=[], some_extras=[]) for one in found]
+    if witness.rules:
+        reason = "that some undeclared name breaks patternProperties is not enforced yet"
+        problems += (Problem(shape.pointer, "not", reason),)
+    some = (*shape.some, witness.goal)
+    return [*found, replace(shape, some=some, problems=problems, members=[], extras=[], some_extras=[])]
 
 
 def _link_plain(shape: ObjectShape, make: Callable[[Goal], Node]) -> list[Node]:
@@ -72,6 +120,10 @@ def _link_plain(shape: ObjectShape, make: Callable[[Goal], Node]) -> list[Node]:
     extra = make(shape.additional)
     shape.extras.append((None, extra))
     nodes.append(extra)
+    if shape.some:
+        some = make(join_goals(shape.additional, shape.some[0]))
+        shape.some_extras.append((None, some))
+        nodes.append(some)
     shape.members.extend((name, extra, True) for name in required if name not in shape.properties)
     return nodes
 
@@ -96,7 +148,7 @@ def _classes(shape: ObjectShape, allowed: Dfa | None) -> list[Class]:
             split: list[tuple[Dfa | None, Goal, bool]] = []
             for names, goal, matched in open_classes:
                 inside = found if names is None else join(names, found)
-                outside = minimise(difference(ALL_TEXT if names is None else names, found))
+                outside = cut(ALL_TEXT if names is None else names, found)
                 if not is_empty(inside):
                     split.append((inside, join_goals(goal, inner), True))
                 if not is_empty(outside):
@@ -119,6 +171,6 @@ def _joined(classes: list[Class]) -> list[Class]:
         key = tuple(sorted(map(id, goal)))
         known = by_goal.get(key)
         if known is not None and known[0] is not None and names is not None:
-            names = minimise(union(known[0], names))
+            names = either(known[0], names)
         by_goal[key] = (names, goal)
     return list(by_goal.values())

@@ -9,13 +9,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from ...errors import GrammarError, Problem
+from ...errors import GrammarError, LimitExceeded, Problem
+from .arrays import link_contains
 from .combine import both, both_numbers, distinct_numbers, no_string
 from .formats import FORMATS, KNOWN_FORMATS
 from .in_place import PendingNode
 from .keywords import ARRAY, BOOLEAN, EVERY, INTEGER, NULL, NUMBER, OBJECT, STRING, TYPE_BITS, Group
 from .load import Document
-from .names import link_object
+from .names import link_object, witnessed
 from .numbers import as_decimal, plain_text
 from .refused import array_problems, general_problems, object_problems
 from .shapes import (
@@ -28,6 +29,7 @@ from .shapes import (
     FREE_STRING,
     NEVER,
     ArrayShape,
+    Contains,
     Goal,
     Layer,
     Node,
@@ -35,6 +37,7 @@ from .shapes import (
     ObjectShape,
     StringShape,
     TextRule,
+    goal_key,
     join_goals,
 )
 from .string_languages import follows_pattern, pattern_fault
@@ -43,6 +46,8 @@ __all__ = ["Normaliser"]
 
 _MAX_PEEKS = 8
 """Nested ``oneOf`` whose branches need each other to be told apart."""
+_MAX_WORK = 20_000
+"""Alternatives that all combinations of schemas may have together."""
 _NOTHING_MET = 1 << 30
 _REFERENCE, _VALUES, _IN_PLACE, _REFUSED = (
     int(Group.REFERENCE),
@@ -68,7 +73,13 @@ class Normaliser:
         self._own: dict[int, Node] = {}
         self._plain: dict[int, Node] = {EVERY: ANY}
         self._in_progress: set[object] = set()
+        self.dependent: dict[tuple[str, str, int], tuple[dict[str, Any], dict[str, Any]]] = {}
+        """Schemas of our own making: a property is absent, or present."""
+        self._negated: dict[tuple[object, ...], dict[str, Any]] = {}
+        self.asked_by: dict[int, str] = {}
+        """Negations of our own making, by identity, and the keyword that they serve."""
         self._peeking = 0
+        self.work = 0
 
     @staticmethod
     def goal(schema: Any) -> Goal:
@@ -76,6 +87,27 @@ class Normaliser:
         if type(schema) is dict:
             return (schema,) if schema else ANY_GOAL
         return ANY_GOAL if schema else None
+
+    def negate(self, goal: Goal, keyword: str = "not") -> Goal:
+        """The schema of what is not of the goal; ``keyword`` is what asks for it."""
+        if goal is None:
+            return ANY_GOAL
+        if not goal:
+            return None
+        if len(goal) == 1 and goal[0].keys() == {"not"}:
+            return self.goal(goal[0]["not"])
+        key = (keyword, *sorted(map(id, goal)))
+        known = self._negated.get(key)
+        if known is None:
+            pointer = self.document.pointers[id(goal[0])]
+            inner: dict[str, Any] = goal[0]
+            if len(goal) > 1:
+                inner = {"allOf": list(goal)}
+                self.document.register(inner, int(Group.IN_PLACE), pointer)
+            known = self._negated[key] = {"not": inner}
+            self.document.register(known, int(Group.IN_PLACE), pointer)
+            self.asked_by[id(known)] = keyword
+        return (known,)
 
     # -- nodes --------------------------------------------------------------------------------------------------
 
@@ -118,6 +150,8 @@ class Normaliser:
                     top.receive(self._nodes[branch_key])
                 elif branch_key in on_stack or branch_key in self._in_progress:
                     lowest = min(lowest, on_stack.get(branch_key, -1))
+                    for pending in stack[on_stack.get(branch_key, 0) :]:
+                        pending.note_left_out()
                     top.receive(NEVER)  # an alternative that is the whole itself adds nothing
                 else:
                     on_stack[branch_key] = len(stack)
@@ -125,6 +159,9 @@ class Normaliser:
                 continue
             self._in_progress |= on_stack.keys()
             node = top.finish()
+            self.work += 1 + len(node.objects) + len(node.arrays) + len(node.strings)
+            if self.work > _MAX_WORK:
+                raise LimitExceeded("max_states", _MAX_WORK, "alternatives of schemas that combine schemas")
             self._in_progress -= on_stack.keys()
             stack.pop()
             place = on_stack.pop(top.key)
@@ -139,7 +176,7 @@ class Normaliser:
         """The node of a goal if it can be told now; else ``ANY``, which is safe where only disjointness matters."""
         if not goal:
             return self.node(goal)
-        key: object = id(goal[0]) if len(goal) == 1 else tuple(sorted(map(id, goal)))
+        key = goal_key(goal)
         if key in self._nodes:
             return self._nodes[key]
         if key in self._in_progress or self._peeking >= _MAX_PEEKS:
@@ -270,6 +307,9 @@ class Normaliser:
         else:
             prefix, rest = schema.get("prefixItems", []) if "prefixItems" in self.document.table else [], items
         longest = schema.get("maxItems")
+        contains: tuple[Contains, ...] = ()
+        if "contains" in schema and "contains" in self.document.table:
+            contains = self._contains(schema)
         return ArrayShape(
             tuple(map(self.goal, prefix)),
             self.goal(rest),
@@ -277,7 +317,19 @@ class Normaliser:
             None if longest is None else int(longest),
             array_problems(schema, pointer, self.document.table),
             pointer,
+            contains,
         )
+
+    def _contains(self, schema: dict[str, Any]) -> tuple[Contains, ...]:
+        counted = "minContains" in self.document.table
+        least = int(schema.get("minContains", 1)) if counted else 1
+        longest = schema.get("maxContains") if counted else None
+        most = None if longest is None else int(longest)
+        if not least and most is None:
+            return ()
+        goal = self.goal(schema["contains"])
+        others = None if most is None else self.negate(goal, "contains")
+        return (Contains(goal, 0, least, most, others),)
 
     def _object(self, schema: dict[str, Any], pointer: str) -> ObjectShape:
         goal = self.goal
@@ -371,6 +423,10 @@ class Normaliser:
         found: list[ArrayShape | ObjectShape] = []
 
         def visit(node: Node) -> None:
+            if any(shape.witnesses for shape in node.objects):
+                node.objects = tuple(
+                    one for shape in node.objects for one in (witnessed(shape) if shape.witnesses else (shape,))
+                )
             for shape in node.objects:
                 if not shape.linked:
                     shape.linked = True
@@ -393,4 +449,7 @@ class Normaliser:
                 for node in shape.prefix_nodes:
                     visit(node)
                 visit(shape.items_node)
+                if shape.contains:
+                    for node in link_contains(shape, make):
+                        visit(node)
         return found

@@ -108,10 +108,11 @@ def bounded_number(builder: Builder, shape: NumberShape, *, every: bool, integra
 
     ``integral_fractions`` says whether ``1.0`` spells an integer here.
     """
-    if not shape.integer and not shape.multiples and (shape.low or 0) == 0 and (shape.high or 0) == 0:
+    if not (shape.integer or shape.multiples or shape.avoided) and (shape.low or 0) == 0 and (shape.high or 0) == 0:
         return _by_sign(builder, shape)
-    given = [bound for bound in (shape.low, shape.high) if bound is not None]
-    if any(abs(number.adjusted()) > _MAX_BOUND_DIGITS for number in (*given, *shape.multiples) if number):
+    bounds = [bound for bound in (shape.low, shape.high) if bound is not None]
+    given = (*bounds, *shape.multiples, *shape.avoided)
+    if any(abs(number.adjusted()) > _MAX_BOUND_DIGITS for number in given if number):
         return Problem(shape.pointer, "minimum/maximum/multipleOf", "a number of more than 400 digits")
     multiples = shape.multiples
     fraction_digits: int | None = None
@@ -120,7 +121,7 @@ def bounded_number(builder: Builder, shape: NumberShape, *, every: bool, integra
         fraction_digits = None if every and integral_fractions else 0
     elif multiples and not every:
         fraction_digits = max(1, *(-int(number.normalize().as_tuple().exponent) for number in multiples))
-    key = (shape.low, shape.low_open, shape.high, shape.high_open, multiples, fraction_digits, every)
+    key = (shape.low, shape.low_open, shape.high, shape.high_open, multiples, fraction_digits, every, shape.avoided)
     try:
         positive, negative = _signed_fragments(*key)
     except TooManyStates:
@@ -142,6 +143,7 @@ def _signed_fragments(  # type: ignore[no-untyped-def]
     multiples: tuple[Decimal, ...],
     fraction_digits: int | None,
     every: bool,
+    avoided: tuple[Decimal, ...],
 ):
     """Automata of the numbers without a sign and, behind a minus, of the others; ``None`` where there are none."""
     positive = negative = None
@@ -151,7 +153,7 @@ def _signed_fragments(  # type: ignore[no-untyped-def]
             bounds.append(Bound(low, _ABOVE if low_open else _AT_LEAST))
         if high is not None:
             bounds.append(Bound(high, _BELOW if high_open else _AT_MOST))
-        positive = decimal_fragment(tuple(bounds), multiples, fraction_digits=fraction_digits)
+        positive = decimal_fragment(tuple(bounds), multiples, fraction_digits=fraction_digits, avoided=avoided)
     if low is None or low < 0 or (every and low == 0 and not low_open):
         bounds = []
         if low is not None:
@@ -160,7 +162,7 @@ def _signed_fragments(  # type: ignore[no-untyped-def]
             bounds.append(Bound(-high, _ABOVE if high_open else _AT_LEAST))
         elif not every or (high == 0 and high_open):
             bounds.append(Bound(Decimal(0), _ABOVE))
-        negative = decimal_fragment(tuple(bounds), multiples, fraction_digits=fraction_digits)
+        negative = decimal_fragment(tuple(bounds), multiples, fraction_digits=fraction_digits, avoided=avoided)
     return positive, negative
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import Problem
 from ...ir import NodeId
+from ...ir.regular import Dfa
 from .counted import counted_body
 from .prelude import Frame
 from .shapes import Node, ObjectShape
@@ -37,7 +38,10 @@ def object_body(lowering: Lowering, shape: ObjectShape, depth: int) -> NodeId:
     frame = lowering.prelude.frame(depth)
     inside = lowering.layout.inside(depth)
     members = [member for member in shape.members if member[1].is_productive]
-    others = _others(lowering, shape, frame, inside)
+    others = _others(lowering, shape, shape.extras, frame, inside)
+    some = _others(lowering, shape, shape.some_extras, frame, inside) if shape.some else None
+    if shape.some and some is None:
+        return builder.never
     required = sum(needed for _, _, needed in members)
     least, most = shape.minimum, shape.maximum
     if most is not None and most == required:
@@ -45,6 +49,12 @@ def object_body(lowering: Lowering, shape: ObjectShape, depth: int) -> NodeId:
     if others is None and least == len(members):
         members = [(name, node, True) for name, node, _ in members]
         required = least
+    if some is not None and (least > required + 1 or most is not None):
+        reason = "counting properties where an undeclared name must break a rule is not enforced yet"
+        lowering.report((Problem(shape.count_pointer, "minProperties" if most is None else "maxProperties", reason),))
+        return frame.empty_object
+    if some is not None:
+        least = 0
     if least > max(required, 1) or (most is not None and (others is not None or most < len(members))):
         counted = counted_body(lowering, shape, members, others, depth)
         if isinstance(counted, Problem):
@@ -56,7 +66,9 @@ def object_body(lowering: Lowering, shape: ObjectShape, depth: int) -> NodeId:
         others = lowering.rule(f"{shape.pointer} other", others)  # it stands in two places
     end = frame.close_object
     if others is not None:
-        end = builder.sequence(builder.repeat(builder.sequence(frame.comma, others), 0), end)
+        others = lowering.rule(f"{shape.pointer} other", others) if some is not None else others
+        more = builder.repeat(builder.sequence(frame.comma, others), 0)
+        end = builder.sequence(more, end) if some is None else builder.sequence(more, frame.comma, some, more, end)
 
     def follow(index: int) -> NodeId:
         name, node, needed = members[index]
@@ -67,13 +79,15 @@ def object_body(lowering: Lowering, shape: ObjectShape, depth: int) -> NodeId:
     if leading == 0 and members:
         name, node, _ = members[0]
         return builder.sequence(key_of(lowering, frame, name, b"{"), lowering.value(node, inside), tail)
-    return _with_leading_options(lowering, shape, frame, members[: leading + 1], others, tail, inside)
+    return _with_leading_options(lowering, shape, frame, members[: leading + 1], others, some, tail, inside)
 
 
-def _others(lowering: Lowering, shape: ObjectShape, frame: Frame, inside: int) -> NodeId | None:
+def _others(
+    lowering: Lowering, shape: ObjectShape, extras: list[tuple[Dfa | None, Node]], frame: Frame, inside: int
+) -> NodeId | None:
     """A property of any other name with its value, ``None`` if there is none."""
     ways: list[NodeId] = []
-    for language, node in shape.extras:
+    for language, node in extras:
         if node.is_productive:
             if language is None:
                 names = list(dict.fromkeys((*shape.properties, *shape.required)))
@@ -90,6 +104,7 @@ def _with_leading_options(
     frame: Frame,
     members: _Members,
     others: NodeId | None,
+    some: NodeId | None,
     tail: NodeId,
     inside: int,
 ) -> NodeId:
@@ -99,6 +114,9 @@ def _with_leading_options(
     firsts: list[NodeId] = []
     if others is not None and not (members and members[-1][2]):
         firsts.append(builder.sequence(others, tail))
+        if some is not None:
+            more = builder.repeat(builder.sequence(frame.comma, others), 0)
+            firsts.append(builder.sequence(some, more, frame.close_object))
     for index in range(len(members) - 1, -1, -1):
         name, node, needed = members[index]
         value = lowering.value(node, inside)
@@ -109,7 +127,7 @@ def _with_leading_options(
             tail = lowering.rule(f"{shape.pointer} from {index}", link)
     filled = builder.sequence(frame.open_object, builder.alternation(*reversed(firsts)))
     needs_some = bool(members) and members[-1][2]
-    if needs_some or shape.minimum:
+    if needs_some or shape.minimum or shape.some:
         return filled
     return builder.alternation(frame.empty_object, filled)
 

@@ -23,6 +23,7 @@ __all__ = [
     "FREE_STRING",
     "NEVER",
     "ArrayShape",
+    "Contains",
     "Goal",
     "Layer",
     "Node",
@@ -31,6 +32,8 @@ __all__ = [
     "ObjectShape",
     "StringShape",
     "TextRule",
+    "Witness",
+    "goal_key",
     "join_goals",
 ]
 
@@ -54,9 +57,16 @@ def join_goals(left: Goal, right: Goal) -> Goal:
     return left + tuple(schema for schema in right if id(schema) not in known)
 
 
+def goal_key(goal: Goal) -> object:
+    """What tells goals apart: the identity of their schemas."""
+    if not goal:
+        return goal
+    return id(goal[0]) if len(goal) == 1 else tuple(sorted(map(id, goal)))
+
+
 @dataclass(slots=True, eq=False)
 class NumberShape:
-    """Numbers between bounds (``None``: none) that are multiples of all ``multiples``; or just ``values``."""
+    """Numbers in bounds (``None``: none), multiples of all ``multiples``, of none of ``avoided``; or ``values``."""
 
     integer: bool = False
     low: Decimal | None = None
@@ -67,6 +77,7 @@ class NumberShape:
     values: tuple[NumberValue, ...] | None = None
     problems: tuple[Problem, ...] = ()
     pointer: str = ""
+    avoided: tuple[Decimal, ...] = ()
 
 
 class TextRule(NamedTuple):
@@ -90,6 +101,19 @@ class StringShape:
     pointer: str = ""
 
 
+class Contains(NamedTuple):
+    """At least ``least`` items from position ``start`` on satisfy ``goal``, at most ``most`` (``None``: any number).
+
+    ``others`` is the negation of ``goal`` where ``most`` is given.
+    """
+
+    goal: Goal
+    start: int
+    least: int
+    most: int | None
+    others: Goal
+
+
 @dataclass(slots=True, eq=False)
 class ArrayShape:
     """Arrays of ``minimum`` to ``maximum`` items: ``prefix`` by position, then ``items``."""
@@ -100,9 +124,12 @@ class ArrayShape:
     maximum: int | None = None
     problems: tuple[Problem, ...] = ()
     pointer: str = ""
+    contains: tuple[Contains, ...] = ()
     # once linked:
     prefix_nodes: list[Node] = field(default_factory=list)
     items_node: Node | None = None
+    hits: list[tuple[Node, Node]] = field(default_factory=list)
+    """By position, the last for all that follow: an item that ``contains`` counts, and one that it does not."""
     linked: bool = False
     productive: bool = False
 
@@ -112,6 +139,13 @@ class Layer(NamedTuple):
 
     patterns: tuple[tuple[str, Goal], ...]
     additional: Goal
+
+
+class Witness(NamedTuple):
+    """Some property whose name follows the rules and whose value satisfies the goal."""
+
+    rules: tuple[TextRule, ...]
+    goal: Goal
 
 
 @dataclass(slots=True, eq=False)
@@ -131,10 +165,16 @@ class ObjectShape:
     pointer: str = ""
     layers: tuple[Layer, ...] = ()
     names: Goal = ANY_GOAL
+    witnesses: tuple[tuple[frozenset[str], Witness], ...] = ()
+    """Properties that there must be, none of the given names."""
+    some: tuple[Goal, ...] = ()
+    """Each holds for the value of some undeclared name."""
     # once linked:
     members: list[tuple[str, Node, bool]] = field(default_factory=list)
     extras: list[tuple[Dfa | None, Node]] = field(default_factory=list)
     """The other names in disjoint classes (``None``: all of them), and what may stand there."""
+    some_extras: list[tuple[Dfa | None, Node]] = field(default_factory=list)
+    """The same for the one undeclared property that there must be."""
     linked: bool = False
     productive: bool = False
 
@@ -166,14 +206,15 @@ class Node:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no type is left at all."""
-        return not (self.has_scalars or self.arrays or self.objects)
+        """Whether no type is left at all (and none can be missing for want of what is not enforced)."""
+        return not (self.has_scalars or self.arrays or self.objects or self.problems)
 
     @property
     def is_productive(self) -> bool:
         """Whether some finite value is allowed; arrays and objects must have been settled."""
         return (
             self.has_scalars
+            or bool(self.problems)
             or any(shape.productive for shape in self.arrays)
             or any(shape.productive for shape in self.objects)
         )

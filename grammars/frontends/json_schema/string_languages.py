@@ -30,8 +30,11 @@ from .shapes import StringShape, TextRule
 __all__ = [
     "ALL_TEXT",
     "any_of",
+    "cut",
+    "either",
     "follows",
     "follows_pattern",
+    "format_language",
     "join",
     "language_of",
     "pattern_fault",
@@ -65,17 +68,18 @@ def pattern_fault(pattern: str) -> str | None:
 
 
 @lru_cache(maxsize=64)
-def _format_language(name: str) -> Dfa:
+def format_language(name: str, *, every: bool = True) -> Dfa:
+    """All strings of a format; without ``every`` no lower-case t and z in times."""
     from .formats import plain_format
 
     builder = Builder()
-    return minimise(text_from_bytes(from_ir(builder.finish(plain_format(builder, name)))))
+    return minimise(text_from_bytes(from_ir(builder.finish(plain_format(builder, name, every=every)))))
 
 
 @lru_cache(maxsize=1024)
 def rule_language(rule: TextRule) -> Dfa:
     """All texts that follow one rule."""
-    language = pattern_language(rule.text) if rule.kind == "pattern" else _format_language(rule.text)
+    language = pattern_language(rule.text) if rule.kind == "pattern" else format_language(rule.text)
     return language if rule.holds else complement(language)
 
 
@@ -96,9 +100,22 @@ def rule_lengths(rule: TextRule) -> tuple[int, int | None] | None:
     return length_range(rule_language(rule))
 
 
+@lru_cache(maxsize=512)
 def join(left: Dfa, right: Dfa) -> Dfa:
     """The members of both, as a small automaton."""
     return minimise(intersection(left, right))
+
+
+@lru_cache(maxsize=512)
+def cut(left: Dfa, right: Dfa) -> Dfa:
+    """The members of the first that are not in the second, as a small automaton."""
+    return minimise(difference(left, right))
+
+
+@lru_cache(maxsize=512)
+def either(left: Dfa, right: Dfa) -> Dfa:
+    """The members of either, as a small automaton."""
+    return minimise(union(left, right))
 
 
 def within(language: Dfa, minimum: int, maximum: int | None) -> Dfa:
@@ -112,6 +129,7 @@ def within(language: Dfa, minimum: int, maximum: int | None) -> Dfa:
     return intersection(language, lengths(TEXT, minimum, maximum))
 
 
+@lru_cache(maxsize=512)
 def without(language: Dfa, texts: tuple[str, ...]) -> Dfa:
     """The members but for these texts."""
     return difference(language, one_of(TEXT, [map(ord, text) for text in texts])) if texts else language
@@ -154,5 +172,5 @@ def any_of(shapes: tuple[StringShape, ...]) -> Dfa:
         return one_of(TEXT, [])
     language = language_of(shapes[0])
     for shape in shapes[1:]:
-        language = union(language, language_of(shape))
-    return minimise(language)
+        language = either(language, language_of(shape))
+    return language

@@ -7,16 +7,15 @@ from functools import lru_cache
 
 from ...errors import GrammarError, Problem
 from ...ir import NodeId
-from ...ir.regular import TEXT, Dfa, lengths, to_node
+from ...ir.regular import BYTES, TEXT, Dfa, Nfa, from_ir, lengths, minimise, to_fragment, to_node
 from ...ir.utf8 import Fragment
 from ..regex import lower_search
-from .compact import as_fragment
-from .formats import FORMATS, format_body
+from .formats import FORMATS
 from .layout import Layout
 from .prelude import Prelude, prelude_of
 from .shapes import StringShape, TextRule
 from .spelling import json_text
-from .string_languages import language_of, rule_lengths, without
+from .string_languages import format_language, language_of, rule_lengths, without
 
 __all__ = ["constrained_string", "other_name", "string_language", "string_values"]
 
@@ -105,7 +104,32 @@ def _other_than(prelude: Prelude, shape: StringShape) -> NodeId:
 def _format_fragment(name: str, every: bool) -> Fragment:
     """The strings of a format without quotes, made once."""
     prelude = prelude_of(Layout.from_text("any" if every else "compact"), integral_fractions=True)
-    return as_fragment(prelude.builder.finish(format_body(prelude, name)))
+    return to_fragment(minimise(_spelled(format_language(name, every=every), prelude)))
+
+
+def _spelled(language: Dfa, prelude: Prelude) -> Dfa:
+    """The automaton over the bytes that spell the members of an automaton over text."""
+    nfa = Nfa(BYTES)
+    for _ in language.accepting:
+        nfa.add_state()
+    known: dict[int, Dfa] = {}  # sets by identity: equal ones are one object
+    for state, ways in enumerate(language.edges()):
+        for target, members in ways:
+            spelling = known.get(id(members))
+            if spelling is None:
+                spelling = known[id(members)] = from_ir(prelude.builder.finish(prelude.characters(members)))
+            places = {place: target for place, ends in enumerate(spelling.accepting.tolist()) if ends}
+            places[spelling.start] = state
+            for source, out in enumerate(spelling.edges()):
+                for after, some in out:
+                    first, last = (
+                        places[one] if one in places else places.setdefault(one, nfa.add_state())
+                        for one in (source, after)
+                    )
+                    nfa.add_edge(first, some, last)
+    nfa.starts.append(language.start)
+    nfa.finals.update(state for state, ends in enumerate(language.accepting.tolist()) if ends)
+    return nfa.determinise()
 
 
 def other_name(prelude: Prelude, names: Sequence[str]) -> NodeId:

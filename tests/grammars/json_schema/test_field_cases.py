@@ -18,7 +18,6 @@ CASES: dict[str, dict[str, Any]] = {
     if case["kind"] == "json_schema"
 }
 NOT_YET = {
-    "JS26": "contains",
     "JS61": "uniqueItems",
 }
 """Refused by the name of this keyword."""

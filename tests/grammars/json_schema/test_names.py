@@ -55,7 +55,8 @@ def test_names_are_judged_one_by_one(schema: dict[str, Any], instances: list[dic
     except UnsatisfiableGrammar:
         taken = None
     except UnsupportedSchema as error:
-        assert {problem.keyword for problem in error.problems} == {"minProperties"}
+        if {problem.keyword for problem in error.problems} != {"minProperties"}:
+            raise
         return
     for instance in instances:
         accepted = taken is not None and any(taken.takes_value(order) for order in orders(instance))

@@ -1,0 +1,198 @@
+"""What a node does not allow, type by type, as far as nodes can say it; what they cannot say becomes a problem.
+
+By De Morgan: an array or object is none of the shape if it misses one of its obligations. Schemas below are negated as
+schemas (``{"not": ...}``), so that nothing is descended into.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from itertools import pairwise
+
+from ...errors import Problem
+from .combine import both_arrays, both_numbers, both_objects, both_strings, is_possible
+from .shapes import (
+    ANY_GOAL,
+    FREE_ARRAY,
+    FREE_NUMBER,
+    FREE_OBJECT,
+    FREE_STRING,
+    ArrayShape,
+    Contains,
+    Goal,
+    Node,
+    NumberShape,
+    ObjectShape,
+    StringShape,
+    TextRule,
+    Witness,
+)
+
+__all__ = ["complement"]
+
+_MAX_SHAPES = 128
+"""Shapes of one type in a complement; beyond this it is refused."""
+_MAX_NUMBERS = 64
+"""Given numbers that leave intervals between them."""
+
+Place = tuple[str, str]
+"""Pointer and keyword, for problems."""
+Negate = Callable[[Goal], Goal]
+
+
+def complement(node: Node, pointer: str, negate: Negate, *, keyword: str = "not") -> Node:
+    """All values that ``node`` does not allow. ``negate`` makes the negation of schemas below.
+
+    Problems stay with the shapes of their type, so that they count only where that type matters.
+    """
+    place = (pointer, keyword)
+    numbers: tuple[NumberShape, ...] = (FREE_NUMBER,)
+    for number in node.numbers:
+        others = _not_number(number, place)
+        if len(numbers) * len(others) > _MAX_SHAPES:
+            others, numbers = (NumberShape(problems=(_too_many(place),)),), numbers[:1]
+        numbers = tuple(left for a in numbers for b in others if (left := both_numbers(a, b)) is not None)
+    strings: tuple[StringShape, ...] = (FREE_STRING,)
+    for string in node.strings:
+        texts = _not_string(string, place)
+        if len(strings) * len(texts) > _MAX_SHAPES:
+            texts, strings = (StringShape(problems=(_too_many(place),)),), strings[:1]
+        strings = tuple(both for a in strings for b in texts if (both := both_strings(a, b)) is not None)
+    arrays: tuple[ArrayShape, ...] = (FREE_ARRAY,)
+    for array in node.arrays:
+        lists = _not_array(array, place, negate)
+        if len(arrays) * len(lists) > _MAX_SHAPES:
+            lists, arrays = (ArrayShape(problems=(_too_many(place),)),), arrays[:1]
+        arrays = tuple(both_arrays(a, b) for a in arrays for b in lists)
+    objects: tuple[ObjectShape, ...] = (FREE_OBJECT,)
+    for shape in node.objects:
+        missing = _not_object(shape, place, negate)
+        if len(objects) * len(missing) > _MAX_SHAPES:
+            missing, objects = (ObjectShape(problems=(_too_many(place),)),), objects[:1]
+        objects = tuple(filter(is_possible, (both_objects(a, b) for a in objects for b in missing)))
+    return Node(not node.null, 3 & ~node.booleans, numbers, strings, arrays, objects, node.problems, pointer)
+
+
+def _too_many(place: Place) -> Problem:
+    return Problem(*place, f"more than {_MAX_SHAPES} ways not to be valid")
+
+
+def _cannot(place: Place, what: str) -> Problem:
+    return Problem(*place, f"the negation of {what} is not enforced yet")
+
+
+def _not_number(shape: NumberShape, place: Place) -> tuple[NumberShape, ...]:
+    if shape is FREE_NUMBER:
+        return ()
+    if shape.problems:
+        return (NumberShape(problems=shape.problems),)
+    ways: list[NumberShape] = []
+    if shape.values is not None:
+        if len(shape.values) > _MAX_NUMBERS:
+            return (NumberShape(problems=(_cannot(place, f"more than {_MAX_NUMBERS} numbers"),)),)
+        ends = [None, *sorted(value for value, _ in shape.values), None]
+        return tuple(
+            NumberShape(False, low, low is not None, high, high is not None, pointer=place[0])
+            for low, high in pairwise(ends)
+        )
+    if shape.low is not None:
+        ways.append(NumberShape(high=shape.low, high_open=not shape.low_open, pointer=place[0]))
+    if shape.high is not None:
+        ways.append(NumberShape(low=shape.high, low_open=not shape.high_open, pointer=place[0]))
+    steps = (Decimal(1), *shape.multiples) if shape.integer else shape.multiples
+    ways.extend(NumberShape(avoided=(step,), pointer=place[0]) for step in steps)
+    if shape.avoided:
+        ways.extend(NumberShape(multiples=(step,), pointer=place[0]) for step in shape.avoided)
+    return tuple(ways)
+
+
+def _not_string(shape: StringShape, place: Place) -> tuple[StringShape, ...]:
+    if shape is FREE_STRING:
+        return ()
+    if shape.problems:
+        return (StringShape(problems=shape.problems),)
+    if shape.values is not None:
+        return (StringShape(excluded=shape.values, pointer=place[0]),)
+    ways: list[StringShape] = []
+    if shape.minimum:
+        ways.append(StringShape(0, shape.minimum - 1, pointer=place[0]))
+    if shape.maximum is not None:
+        ways.append(StringShape(shape.maximum + 1, pointer=place[0]))
+    ways.extend(
+        StringShape(rules=(TextRule(rule.kind, rule.text, not rule.holds),), pointer=place[0]) for rule in shape.rules
+    )
+    if shape.excluded:
+        ways.append(StringShape(values=shape.excluded, pointer=place[0]))
+    return tuple(ways)
+
+
+def _not_array(shape: ArrayShape, place: Place, negate: Negate) -> tuple[ArrayShape, ...]:
+    if shape is FREE_ARRAY:
+        return ()
+    if shape.problems:
+        return (ArrayShape(problems=shape.problems, pointer=place[0]),)
+    ways: list[ArrayShape] = []
+    if shape.minimum:
+        ways.append(ArrayShape(maximum=shape.minimum - 1, pointer=place[0]))
+    if shape.maximum is not None:
+        ways.append(ArrayShape(minimum=shape.maximum + 1, pointer=place[0]))
+    for index, goal in enumerate(shape.prefix):
+        if goal != ANY_GOAL:
+            prefix = (*[ANY_GOAL] * index, negate(goal))
+            ways.append(ArrayShape(prefix, minimum=index + 1, pointer=place[0]))
+    behind = len(shape.prefix)
+    if shape.items is None:
+        ways.append(ArrayShape(minimum=behind + 1, pointer=place[0]))
+    elif shape.items:
+        prefix = (ANY_GOAL,) * behind
+        contains = (Contains(negate(shape.items), behind, 1, None, None),)
+        ways.append(ArrayShape(prefix, contains=contains, pointer=place[0]))
+    for one in shape.contains:
+        if one.least > 1 or one.most is not None:
+            return (ArrayShape(problems=(_cannot(place, "contains with counts"),), pointer=place[0]),)
+        ways.append(ArrayShape((ANY_GOAL,) * one.start, negate(one.goal), pointer=place[0]))
+    return tuple(ways)
+
+
+def _not_object(shape: ObjectShape, place: Place, negate: Negate) -> tuple[ObjectShape, ...]:
+    if shape is FREE_OBJECT:
+        return ()
+    if shape.problems:
+        return (ObjectShape(problems=shape.problems, pointer=place[0]),)
+    if shape.names != ANY_GOAL:
+        return (ObjectShape(problems=(_cannot(place, "propertyNames"),), pointer=place[0]),)
+    absent: dict[str, Goal]
+    ways: list[ObjectShape] = []
+    for name in shape.required:
+        absent = {name: None}
+        ways.append(ObjectShape(absent, pointer=place[0]))
+    for name, goal in shape.properties.items():
+        if goal != ANY_GOAL:
+            ways.append(ObjectShape({name: negate(goal)}, {name: None}, pointer=place[0]))
+    if shape.minimum:
+        ways.append(ObjectShape(maximum=shape.minimum - 1, count_pointer=place[0], pointer=place[0]))
+    if shape.maximum is not None:
+        ways.append(ObjectShape(minimum=shape.maximum + 1, count_pointer=place[0], pointer=place[0]))
+    declared: dict[str, Goal] = dict.fromkeys(shape.properties, ANY_GOAL)
+    witnesses: list[Witness] = []
+    if shape.additional != ANY_GOAL:
+        witnesses.append(Witness((), negate(shape.additional)))
+    for patterns, additional in shape.layers:
+        rules = tuple(TextRule("pattern", pattern) for pattern, _ in patterns)
+        witnesses.extend(
+            Witness((rule,), negate(goal)) for rule, (_, goal) in zip(rules, patterns, strict=True) if goal != ANY_GOAL
+        )
+        if additional != ANY_GOAL:
+            none = tuple(TextRule("pattern", rule.text, holds=False) for rule in rules)
+            witnesses.append(Witness(none, negate(additional)))
+    ways.extend(
+        ObjectShape(declared, witnesses=((frozenset(declared), witness),), pointer=place[0]) for witness in witnesses
+    )
+    for names, witness in shape.witnesses:
+        if witness.rules:
+            return (ObjectShape(problems=(_cannot(place, "a negated pattern"),), pointer=place[0]),)
+        ways.append(
+            ObjectShape(dict.fromkeys(sorted(names), ANY_GOAL), additional=negate(witness.goal), pointer=place[0])
+        )
+    return tuple(ways)
