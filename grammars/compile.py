@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from .automaton.machine import Machine
 from .automaton.memory import Memory, wrap
@@ -66,16 +66,20 @@ def compile_json_schema(
     vocabulary: Vocabulary,
     *,
     whitespace: str = "indent=2",
+    formats: Literal["assert", "annotate"] = "assert",
     limits: Limits = DEFAULT_LIMITS,
 ) -> CompiledGrammar:
     """JSON texts that are valid under ``schema`` (a dict, a boolean, or JSON text).
 
     ``whitespace``: ``"indent=2"`` (as ``json.dumps`` writes it with that indent), ``"spaced"`` (as ``json.dumps``),
-    ``"compact"``, ``"flexible"`` (bounded runs) or ``"any"`` (whatever JSON allows).
+    ``"compact"``, ``"flexible"`` (bounded runs) or ``"any"`` (whatever JSON allows). ``formats="annotate"`` makes
+    ``format`` an annotation; by default it is a constraint.
 
     Raises :class:`~grammars.SchemaError` for what is no schema, :class:`~grammars.UnsupportedSchema` for keywords
     that would not be enforced (all of them, each with its JSON pointer), :class:`~grammars.UnsatisfiableGrammar`.
     """
     from .frontends.json_schema import lower_json_schema
 
-    return compile_ir(lower_json_schema(schema, whitespace=whitespace, limits=limits), vocabulary, limits=limits)
+    return compile_ir(
+        lower_json_schema(schema, whitespace=whitespace, formats=formats, limits=limits), vocabulary, limits=limits
+    )
