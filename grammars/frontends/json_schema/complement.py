@@ -51,25 +51,29 @@ def complement(node: Node, pointer: str, negate: Negate, *, keyword: str = "not"
     for number in node.numbers:
         others = _not_number(number, place)
         if len(numbers) * len(others) > _MAX_SHAPES:
-            others, numbers = (NumberShape(problems=(_too_many(place),)),), numbers[:1]
+            numbers = (NumberShape(problems=(_too_many(place),)),)
+            break
         numbers = tuple(left for a in numbers for b in others if (left := both_numbers(a, b)) is not None)
     strings: tuple[StringShape, ...] = (FREE_STRING,)
     for string in node.strings:
         texts = _not_string(string, place)
         if len(strings) * len(texts) > _MAX_SHAPES:
-            texts, strings = (StringShape(problems=(_too_many(place),)),), strings[:1]
+            strings = (StringShape(problems=(_too_many(place),)),)
+            break
         strings = tuple(both for a in strings for b in texts if (both := both_strings(a, b)) is not None)
     arrays: tuple[ArrayShape, ...] = (FREE_ARRAY,)
     for array in node.arrays:
         lists = _not_array(array, place, negate)
         if len(arrays) * len(lists) > _MAX_SHAPES:
-            lists, arrays = (ArrayShape(problems=(_too_many(place),)),), arrays[:1]
+            arrays = (ArrayShape(problems=(_too_many(place),)),)
+            break
         arrays = tuple(both_arrays(a, b) for a in arrays for b in lists)
     objects: tuple[ObjectShape, ...] = (FREE_OBJECT,)
     for shape in node.objects:
         missing = _not_object(shape, place, negate)
         if len(objects) * len(missing) > _MAX_SHAPES:
-            missing, objects = (ObjectShape(problems=(_too_many(place),)),), objects[:1]
+            objects = (ObjectShape(problems=(_too_many(place),)),)
+            break
         objects = tuple(filter(is_possible, (both_objects(a, b) for a in objects for b in missing)))
     return Node(not node.null, 3 & ~node.booleans, numbers, strings, arrays, objects, node.problems, pointer)
 

@@ -167,6 +167,12 @@ def _email(w: _Writer) -> NodeId:
     dot = w.text(".")
     local = w.sequence(atom, w.repeat(w.sequence(dot, atom), 0))
     domain = w.sequence(_label(w), w.repeat(w.sequence(dot, _label(w)), 0))
+    if w.every:  # quoted strings and address literals are read, but not written
+        plain = w.chars(((0x20, 0x21), (0x23, 0x5B), (0x5D, 0x7E)))
+        pair = w.sequence(w.text("\\"), w.chars(((0x20, 0x7E),)))
+        local = w.either(local, w.sequence(w.text('"'), w.repeat(w.either(plain, pair), 0), w.text('"')))
+        address = w.either(_ipv4(w), w.sequence(w.text("IPv6:"), _ipv6(w)))
+        domain = w.either(domain, w.sequence(w.text("["), address, w.text("]")))
     return w.sequence(local, w.text("@"), domain)
 
 
@@ -174,12 +180,23 @@ _UNRESERVED = union(_ALNUM, _of("-._~"))
 _SUB_DELIMITERS = _of("!$&'()*+,;=")
 
 
-def _uri_parts(w: _Writer) -> tuple[NodeId, NodeId, NodeId, NodeId, NodeId, NodeId]:
+_UCS: Charset = from_ranges(
+    (
+        *((0xA0, 0xD7FF), (0xF900, 0xFDCF), (0xFDF0, 0xFFEF)),
+        *((plane << 16, (plane << 16) + 0xFFFD) for plane in range(1, 14)),
+        (0xE1000, 0xEFFFD),
+    )
+)
+"""``ucschar`` of RFC 3987; planes 1 to 13 whole but for their last two."""
+_PRIVATE: Charset = ((0xE000, 0xF8FF), (0xF0000, 0xFFFFD), (0x100000, 0x10FFFD))
+
+
+def _uri_parts(w: _Writer, more_members: Charset = (), more_in_query: Charset = ()) -> tuple[NodeId, ...]:
     """scheme and colon; //authority with path; absolute, rootless and colon-less path; query and fragment."""
     percent = w.sequence(w.text("%"), w.repeat(w.chars(_HEX), 2, 2))
 
-    def run(extra: str, minimum: int = 0) -> NodeId:
-        members = union(_UNRESERVED, _SUB_DELIMITERS, _of(extra) if extra else ())
+    def run(extra: str, minimum: int = 0, besides: Charset = ()) -> NodeId:
+        members = union(_UNRESERVED, _SUB_DELIMITERS, more_members, besides, _of(extra) if extra else ())
         return w.repeat(w.either(w.chars(members), percent), minimum)
 
     scheme = w.sequence(w.chars(_ALPHA), w.repeat(w.chars(union(_ALNUM, _of("+-."))), 0), w.text(":"))
@@ -200,7 +217,7 @@ def _uri_parts(w: _Writer) -> tuple[NodeId, NodeId, NodeId, NodeId, NodeId, Node
     absolute = w.sequence(w.text("/"), w.optional(rootless))
     colonless = w.sequence(run("@", 1), more)
     tail = run(":@/?")
-    query = w.optional(w.sequence(w.text("?"), tail))
+    query = w.optional(w.sequence(w.text("?"), run(":@/?", besides=more_in_query)))
     fragment = w.optional(w.sequence(w.text("#"), tail))
     return scheme, authority, absolute, rootless, colonless, w.sequence(query, fragment)
 
@@ -214,6 +231,41 @@ def _uri_reference(w: _Writer) -> NodeId:
     _, authority, absolute, _, colonless, tail = _uri_parts(w)
     relative = w.sequence(w.either(authority, absolute, colonless, w.builder.epsilon), tail)
     return w.either(_uri(w), relative)
+
+
+def _iri(w: _Writer) -> NodeId:
+    scheme, authority, absolute, rootless, _, tail = _uri_parts(w, _UCS, _PRIVATE)
+    return w.sequence(scheme, w.either(authority, absolute, rootless, w.builder.epsilon), tail)
+
+
+def _iri_reference(w: _Writer) -> NodeId:
+    _, authority, absolute, _, colonless, tail = _uri_parts(w, _UCS, _PRIVATE)
+    relative = w.sequence(w.either(authority, absolute, colonless, w.builder.epsilon), tail)
+    return w.either(_iri(w), relative)
+
+
+def _uri_template(w: _Writer) -> NodeId:
+    """RFC 6570: literals and expressions in braces."""
+    percent = w.sequence(w.text("%"), w.repeat(w.chars(_HEX), 2, 2))
+    plain: Charset = from_ranges(
+        (
+            *((0x21, 0x21), (0x23, 0x24), (0x26, 0x3B), (0x3D, 0x3D), (0x3F, 0x5B)),
+            *((0x5D, 0x5D), (0x5F, 0x5F), (0x61, 0x7A), (0x7E, 0x7E)),
+        )
+    )
+    literal = w.either(w.chars(union(plain, _UCS, _PRIVATE)), percent)
+    letter = w.either(w.chars(union(_ALNUM, _of("_"))), percent)
+    name = w.sequence(letter, w.repeat(w.sequence(w.optional(w.text(".")), letter), 0))
+    prefix = w.sequence(w.text(":"), w.chars(((49, 57),)), w.repeat(w.chars(_DIGIT), 0, 3))
+    variable = w.sequence(name, w.optional(w.either(prefix, w.text("*"))))
+    listed = w.sequence(variable, w.repeat(w.sequence(w.text(","), variable), 0))
+    expression = w.sequence(w.text("{"), w.optional(w.chars(_of("+#./;?&=,!@|"))), listed, w.text("}"))
+    return w.repeat(w.either(literal, expression), 0)
+
+
+def _relative_json_pointer(w: _Writer) -> NodeId:
+    whole = w.either(w.text("0"), w.sequence(w.chars(((49, 57),)), w.repeat(w.chars(_DIGIT), 0)))
+    return w.sequence(whole, w.either(w.text("#"), _json_pointer(w)))
 
 
 def _json_pointer(w: _Writer) -> NodeId:
@@ -244,6 +296,10 @@ FORMATS: dict[str, Format] = {
     "email": Format(_email, 3, None),
     "uri": Format(_uri, 2, None),
     "uri-reference": Format(_uri_reference, 0, None),
+    "iri": Format(_iri, 2, None),
+    "iri-reference": Format(_iri_reference, 0, None),
+    "uri-template": Format(_uri_template, 0, None),
+    "relative-json-pointer": Format(_relative_json_pointer, 1, None),
     "json-pointer": Format(_json_pointer, 0, None),
 }
 """What is enforced."""
@@ -252,10 +308,6 @@ KNOWN_FORMATS = frozenset(FORMATS) | {
     "hostname",
     "idn-hostname",
     "idn-email",
-    "iri",
-    "iri-reference",
-    "uri-template",
-    "relative-json-pointer",
     "regex",
 }
 """All formats of the specification; any other name is an annotation."""

@@ -36,6 +36,10 @@ GOOD = {
     "uri": ["http://foo.bar/?baz=qux#quux", "urn:oasis:names", "mailto:a@b.c", "http://[::1]:80/a%20b", "x:"],
     "uri-reference": ["", "/abc", "//host/p", "#frag", "a/b:c", "http://x", "?q"],
     "json-pointer": ["", "/", "/foo/0/a~1b/~0", "/é"],
+    "relative-json-pointer": ["0", "1/a~1b", "0/objects", "12#", "0#"],
+    "iri": ["http://ƒøø.ßår/?∂éœ=πîx#πîüx", "urn:é", "x:"],
+    "iri-reference": ["", "âππ", "//ƒ/ø", "#ƒrägmênt", "/a?π"],
+    "uri-template": ["", "http://a/{x}{?y,z*}", "{/id:3}", "a'b", "é{+path.sub}"],
 }
 BAD = {
     "date": ["2023-02-29", "1900-02-29", "2024-13-01", "2024-04-31", "0000-01-01", "2024-1-01", "24-01-01", "20240101"],
@@ -49,6 +53,10 @@ BAD = {
     "uri": ["//foo.bar", "/abc", "abc", "\\\\WINDOWS", "http:// x", "1a:b", "http://a%2", "http://[::x]"],
     "uri-reference": ["\\\\WINDOWS", "#a#b", "a b", "1:b", "%"],
     "json-pointer": ["a", "/~", "/a~2", "#/a"],
+    "relative-json-pointer": ["", "/a", "01/a", "-1", "0##", "1a"],
+    "iri": ["ƒøø", "/abc", "http://2001:0db8::x]", "http:// ∂", "\\\\WINDOWS", "x:\ufffe"],
+    "iri-reference": ["\\\\WINDOWS", "#ƒräg\\mênt", "π\ue000"],
+    "uri-template": ["{", "a{x", "{}", "{x:0}", "a<b", "{x:12345}", "}"],
 }
 
 

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grammars.errors import UnsatisfiableGrammar, UnsupportedSchema
@@ -49,13 +49,13 @@ def test_patterns_are_searched_for(
         schema["maxLength"] = most
     schema["allOf"] = [{"pattern": pattern} for pattern in patterns[1:]] or [{}]
     expected = least <= len(text) and (most is None or len(text) <= most)
-    expected = expected and all(re.search(pattern, text, re.ASCII) for pattern in patterns)
+    # in Python a dollar sign also stands before a line break at the end
+    expected = expected and all(re.search(pattern.replace("$", r"\Z"), text, re.ASCII) for pattern in patterns)
     try:
         taken = language(schema, whitespace)
     except UnsatisfiableGrammar:
         assert not expected
         return
-    assume("$" not in "".join(patterns) or not text.endswith("\n"))  # where Python and ECMAScript differ
     assert taken.takes_value(text) == expected
 
 

@@ -1,0 +1,75 @@
+"""The page ``docs/json_schema.md``, written from the tables of keywords and formats.
+
+python -m grammars.frontends.json_schema.document > docs/json_schema.md
+"""
+
+from __future__ import annotations
+
+from .formats import FORMATS, KNOWN_FORMATS
+from .keywords import KEYWORDS, Draft, Keyword, Role
+
+__all__ = ["page"]
+
+_HEAD = """# JSON Schema: what is enforced
+
+*Written by `python -m grammars.frontends.json_schema.document` from the table of keywords; a test compares the two.*
+
+A schema is enforced whole or refused: `UnsupportedSchema` lists every keyword that would not be enforced, each with its
+JSON pointer. Drafts 4, 6, 7, 2019-09 and 2020-12 are told apart by `$schema`; without one it is 2020-12. A keyword that
+is in no row is an annotation. Nothing is ever fetched for `$ref`.
+
+| Keyword | Drafts | How | Limits |
+| --- | --- | --- | --- |
+"""
+_HOW = {Role.ENFORCED: "by automaton", Role.REFUSED: "refused by name", Role.ANNOTATION: "read with others"}
+_LIMITS = {
+    "$ref": "inside the document",
+    "not": "negations of `propertyNames`, of counted `contains` and of several patterns on names are refused",
+    "oneOf": "branches that overlap are cut by each other's complement; refused where `not` would be",
+    "if": "as `not` for the condition",
+    "pattern": "ECMA-262, found anywhere; back-references are refused",
+    "minLength": "with a pattern or format: up to 40,000 states together",
+    "maxLength": "with a pattern or format: up to 40,000 states together",
+    "contains": "one in an array, up to 4,096 states to count",
+    "minProperties": "refused where several undeclared names would have to differ",
+    "maxProperties": "up to 4,096 states to count",
+    "patternProperties": "up to 64 classes of names",
+    "uniqueItems": "`true` is taken with `maxItems` 1",
+    "format": "see below",
+    "then": "with `if`",
+    "else": "with `if`",
+    "minContains": "with `contains`",
+    "maxContains": "with `contains`",
+}
+
+
+def _drafts(keyword: Keyword) -> str:
+    first = "4" if keyword.since is Draft.DRAFT4 else _name(keyword.since)
+    if keyword.until is Draft.DRAFT2020:
+        return "all" if keyword.since is Draft.DRAFT4 else f"from {first}"
+    return f"{first} to {_name(keyword.until)}" if keyword.since is not keyword.until else first
+
+
+def _name(draft: Draft) -> str:
+    return {Draft.DRAFT2019: "2019-09", Draft.DRAFT2020: "2020-12"}.get(draft, str(int(draft)))
+
+
+def page() -> str:
+    """The whole page."""
+    rows = [
+        f"| `{keyword.name}` | {_drafts(keyword)} | {_HOW[keyword.role]} | {_LIMITS.get(keyword.name, '')} |\n"
+        for keyword in KEYWORDS
+    ]
+    enforced = ", ".join(f"`{name}`" for name in sorted(FORMATS))
+    refused = ", ".join(f"`{name}`" for name in sorted(KNOWN_FORMATS - set(FORMATS)))
+    return (
+        f"{_HEAD}{''.join(rows)}\n## Formats\n\n"
+        '`format` is a constraint in every draft; `formats="annotate"` makes it an annotation.\n\n'
+        f"- enforced: {enforced}\n- refused by name: {refused}\n- any other name is an annotation\n\n"
+        "Real calendar days count (years 0001 to 9999); leap seconds are not taken. Mail addresses are written in the\n"
+        'dot-atom form; quoted strings and address literals are read with `whitespace="any"`.\n'
+    )
+
+
+if __name__ == "__main__":
+    print(page(), end="")
