@@ -21,9 +21,9 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 @pytest.fixture(scope="session")
 def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder of a seeded model with a context of 512 tokens, in Hugging Face form."""
+    """Folder of a seeded model with a context of 2,048 tokens, in Hugging Face form."""
     folder = tmp_path_factory.mktemp("tiny-model")
-    config = tiny_config(vocab_size=512, max_position_embeddings=512)
+    config = tiny_config(vocab_size=512, max_position_embeddings=2048)
     generator = torch.Generator().manual_seed(0)
     tensors = {
         name: 1 + 0.1 * torch.randn(shape, generator=generator)

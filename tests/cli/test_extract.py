@@ -126,7 +126,7 @@ def test_json_lines_by_suffix_and_by_field(extract: Any, folder: Path) -> None:
 def test_what_fails_is_named_and_the_others_are_still_written(extract: Any, folder: Path) -> None:
     (folder / "empty.txt").write_bytes(b"")
     (folder / "image.png").write_bytes(b"\x89PNG\0\0")
-    (folder / "long.txt").write_text("word " * 2000, encoding="utf-8")
+    (folder / "long.txt").write_text("word " * 5000, encoding="utf-8")
     (folder / "lines.jsonl").write_text('{"text": "good"}\n{oops\n{"no": 1}\n', encoding="utf-8")
     result = extract(
         "gone.txt", "one.txt", "empty.txt", "image.png", "long.txt", "lines.jsonl", ".", "--fields", FIELDS
@@ -137,7 +137,7 @@ def test_what_fails_is_named_and_the_others_are_still_written(extract: Any, fold
     starts = [line.split(": ", 1)[0] for line in reasons]
     assert starts == ["gone.txt", "empty.txt", "image.png", "long.txt", "lines.jsonl:2", "lines.jsonl:3", "."]
     assert "No such file" in reasons[0]
-    assert "the model's context holds 512" in reasons[3]
+    assert "the model's context holds 2,048" in reasons[3]
     assert summary == "Error: 7 of 9 documents failed"
 
 
@@ -209,8 +209,11 @@ USAGE: list[tuple[list[str], list[str]]] = [
     (["--schema", "user_module:number"], ["'--schema'", "not an output type"]),
     (["--schema", '{"type": "strin"}'], ["'--schema'", "type", "strin"]),
     (
-        ["--schema", '{"properties": {"a": {"not": {}}, "b": {"items": {"contains": {}}}}}'],
-        ["'--schema'", "/properties/a: not", "/properties/b/items: contains"],
+        [
+            "--schema",
+            '{"properties": {"a": {"$ref": "https://no.example/a"}, "b": {"items": {"$ref": "file:///etc/b"}}}}',
+        ],
+        ["'--schema'", "/properties/a: $ref", "/properties/b/items: $ref"],
     ),
     (["--fields", "a: foo"], ["'--fields'", "expected a type", "position 3", "^"]),
     (["--fields", "a", "--model", "no-such-model"], ["no-such-model", "no such folder or file"]),

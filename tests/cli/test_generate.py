@@ -67,7 +67,7 @@ def test_a_constrained_output_that_is_cut_off_fails_with_what_there_is(generate:
         (["Hi", "--regex", "a", "--choice", "b"], "got --regex and --choice"),
         (["Hi", "--regex", "("], "'--regex'"),
         (["Hi", "--choice", "a", "--choice", "a"], "'--choice': expected different texts"),
-        (["Hi", "--schema", '{"not": {}}'], "'--schema'"),
+        (["Hi", "--schema", '{"$ref": "https://no.example/a"}'], "'--schema'"),
         ([" "], "the prompt is empty"),
         ([], "Missing argument 'PROMPT'"),
     ],
@@ -91,6 +91,6 @@ def test_what_is_no_text_is_refused_as_a_prompt() -> None:
 
 
 def test_a_prompt_that_does_not_fit_is_told_without_a_traceback(generate: Any) -> None:
-    result = generate("word " * 2000)
+    result = generate("word " * 5000)
     assert result.exit_code == 2
-    assert "the model's context holds 512" in result.stderr
+    assert "the model's context holds 2,048" in result.stderr

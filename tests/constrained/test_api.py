@@ -198,7 +198,7 @@ def test_without_a_chat_template_text_is_taken_as_it_is_and_turns_are_refused() 
         (lambda model: model.extract("\ud800", bool), ValueError, "half of a surrogate pair"),
         (lambda model: model.generate("a", 5), UnsupportedOutputType, "not an output type"),
         (lambda model: model.generate("a", constrained.regex("(")), RegexError, "position"),
-        (lambda model: model.generate("a", {"not": {}}), UnsupportedSchema, "not"),
+        (lambda model: model.generate("a", {"$ref": "https://elsewhere.example/a"}), UnsupportedSchema, "elsewhere"),
         (lambda model: model.generate("a", tempreature=1), TypeError, "unknown option tempreature"),
         (lambda model: model.generate("a", retries=-1), ValueError, "retries: expected at least 0"),
         (lambda model: model.generate("a", temperature=-1), ValueError, "temperature"),
