@@ -300,7 +300,7 @@ def test_lowering_gives_a_grammar_for_each_kind() -> None:
 def test_faults_of_patterns_and_schemas_are_those_of_grammars() -> None:
     with pytest.raises(RegexError):
         regex("(").lower(whitespace="compact")
+    elsewhere = {"$ref": "https://elsewhere.example/a"}
     with pytest.raises(UnsupportedSchema) as caught:
-        elsewhere = {"$ref": "https://elsewhere.example/a"}
         output_type_from({"properties": {"a": elsewhere, "b": elsewhere}}).lower(whitespace="compact")
     assert {problem.pointer for problem in caught.value.problems} == {"/properties/a", "/properties/b"}
