@@ -35,6 +35,8 @@ from .strings import constrained_string, string_language, string_values
 
 __all__ = ["Lowering", "lower_json_schema"]
 
+_MAX_STRINGS = 16
+"""Alternatives of strings by patterns and formats; beyond this a node is refused."""
 _INLINE_VALUES = 16
 """Longer lists of values become a rule, so that they are stored once however often they are used."""
 
@@ -141,6 +143,10 @@ class Lowering:
             if node.booleans & 1:
                 parts.append(builder.literal(b"false"))
         parts.extend(map(self._number, node.numbers))
+        if len(node.strings) > _MAX_STRINGS and sum(bool(shape.rules) for shape in node.strings) > _MAX_STRINGS:
+            reason = f"more than {_MAX_STRINGS} combinations of patterns and formats"
+            self.report((Problem(node.pointer, "pattern", reason),))
+            return builder.never
         parts.extend(map(self._string, node.strings))
         parts.extend(self._shape(array, depth) for array in node.arrays if array.productive)
         parts.extend(self._shape(shape, depth) for shape in node.objects if shape.productive)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 
 from ...errors import GrammarError, Problem
 from ...ir import NodeId
+from ...ir.charset import Charset
 from ...ir.regular import BYTES, TEXT, Dfa, Nfa, from_ir, lengths, minimise, to_fragment, to_node
 from ...ir.utf8 import Fragment
 from ..regex import lower_search
@@ -20,6 +22,9 @@ from .string_languages import format_language, language_of, rule_lengths, withou
 __all__ = ["constrained_string", "other_name", "string_language", "string_values"]
 
 _BLOCK = 256
+_SHARE_CHARACTERS = 32
+"""States of an automaton, or copies in a pattern, beyond which its sets of characters become rules."""
+_COUNTS = re.compile(r"[{,]([0-9]{1,6})\}")
 
 
 def string_values(prelude: Prelude, values: Iterable[str]) -> NodeId:
@@ -42,7 +47,9 @@ def constrained_string(prelude: Prelude, shape: StringShape) -> NodeId | Problem
             return string_language(prelude, language_of(shape))
         if rule.kind == "format":
             return builder.sequence(quote, builder.fragment(_format_fragment(rule.text, prelude.every)), quote)
-        return builder.sequence(quote, lower_search(rule.text, builder, characters=prelude.characters), quote)
+        copies = max((int(number) for number in _COUNTS.findall(rule.text)), default=0)
+        characters = _characters_of(prelude, copies)
+        return builder.sequence(quote, lower_search(rule.text, builder, characters=characters), quote)
     except GrammarError as error:
         keyword = shape.rules[0].kind if shape.rules else "maxLength"
         return Problem(shape.pointer, keyword, str(error))
@@ -66,8 +73,27 @@ def _characters(prelude: Prelude, minimum: int, maximum: int | None) -> NodeId:
 
 def string_language(prelude: Prelude, language: Dfa) -> NodeId:
     """The members of an automaton over text as whole JSON strings."""
-    quote = prelude.quote
-    return prelude.builder.sequence(quote, to_node(language, prelude.builder, characters=prelude.characters), quote)
+    quote, builder = prelude.quote, prelude.builder
+    characters = _characters_of(prelude, len(language.accepting))
+    return builder.sequence(quote, to_node(language, builder, characters=characters), quote)
+
+
+def _characters_of(prelude: Prelude, copies: int) -> Callable[[Charset], NodeId]:
+    """How one of a set of characters is written where there may be so many copies of it.
+
+    Where every spelling is taken, many copies call a rule: spelled out, every escape would stand in each.
+    """
+    if not prelude.every or copies <= _SHARE_CHARACTERS:
+        return prelude.characters
+    known: dict[Charset, NodeId] = {}
+
+    def character(members: Charset) -> NodeId:
+        node = known.get(members)
+        if node is None:
+            node = known[members] = prelude.builder.rule("character", prelude.characters(members))
+        return node
+
+    return character
 
 
 def _lengths_hold(shape: StringShape, rule: TextRule) -> bool:

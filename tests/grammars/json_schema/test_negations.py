@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from constrained.testing.strategies import sentences
 from grammars.errors import UnsatisfiableGrammar, UnsupportedSchema
 
 from .texts import Language, language, orders
@@ -87,6 +89,27 @@ def test_values_are_taken_exactly_if_valid(schema: Any, values: list[Any]) -> No
     for value in values:
         accepted = taken is not None and any(taken.takes_value(order) for order in orders(value))
         assert accepted == validator.is_valid(value), (schema, value)
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data(), schema=SCHEMAS)
+def test_every_text_of_the_language_is_valid(data: st.DataObject, schema: Any) -> None:
+    try:
+        taken = _lower(schema)
+    except UnsupportedSchema:
+        return
+    assume(taken is not None)
+    assert taken is not None
+    text = data.draw(sentences(taken.ir, max_depth=20))
+    repeated: list[bool] = []
+
+    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        repeated.append(len(dict(items)) != len(items))
+        return dict(items)
+
+    value = json.loads(text, object_pairs_hook=pairs)
+    assume(not any(repeated))  # that undeclared names differ is not enforced
+    assert Draft202012Validator(schema).is_valid(value), (schema, text)
 
 
 @pytest.mark.parametrize(
