@@ -11,13 +11,14 @@ from typing import Any
 
 from ...errors import GrammarError, LimitExceeded, Problem
 from .arrays import link_contains
-from .combine import both, both_numbers, distinct_numbers, no_string
+from .combine import both, both_numbers, no_string
 from .formats import FORMATS, KNOWN_FORMATS
+from .given_values import values_node
 from .in_place import PendingNode
 from .keywords import ARRAY, BOOLEAN, EVERY, INTEGER, NULL, NUMBER, OBJECT, STRING, TYPE_BITS, Group
 from .load import Document
 from .names import link_object, witnessed
-from .numbers import as_decimal, plain_text
+from .numbers import as_decimal
 from .refused import array_problems, general_problems, object_problems
 from .shapes import (
     ANY,
@@ -214,7 +215,7 @@ class Normaliser:
             return Node(objects=(shape,), pointer=pointer)
         node = self._by_type(schema, groups, mask, pointer)
         if groups & _VALUES:
-            values = self._values_node(schema, pointer)
+            values = values_node(self.document, schema, pointer)
             node = both(values, node)
             if node.is_empty and not values.is_empty:
                 node.reason = "no value of enum or const satisfies the other keywords"
@@ -368,53 +369,6 @@ class Normaliser:
         except GrammarError as error:
             shape.problems = (*shape.problems, Problem(shape.pointer, "patternProperties", str(error)))
         shape.layers = (layer,)
-
-    # -- given values -------------------------------------------------------------------------------------------
-
-    def _values_node(self, schema: dict[str, Any], pointer: str) -> Node:
-        result = ANY
-        if "enum" in schema:
-            result = self._node_of_values(schema["enum"], f"{pointer}/enum")
-        if "const" in schema and "const" in self.document.table:
-            result = both(result, self._node_of_values([schema["const"]], f"{pointer}/const"))
-        return result
-
-    def _node_of_values(self, values: list[Any], pointer: str) -> Node:
-        node = Node(pointer=pointer)
-        strings: dict[str, None] = {}
-        numbers = []
-        for value in values:
-            kind = type(value)
-            if kind is str:
-                strings[value] = None
-            elif value is None:
-                node.null = True
-            elif kind is bool:
-                node.booleans |= 2 if value else 1
-            elif kind is dict:
-                node.objects += (self._object_value(value, pointer),)
-            elif kind is list:
-                goals = tuple(self._value_goal(item, pointer) for item in value)
-                node.arrays += (ArrayShape(goals, None, len(goals), len(goals), pointer=pointer),)
-            else:
-                numbers.append((as_decimal(value), plain_text(value)))
-        if strings:
-            node.strings = (StringShape(values=tuple(strings), pointer=pointer),)
-        if numbers:
-            node.numbers = (NumberShape(values=distinct_numbers(numbers), pointer=pointer),)
-        if node.is_empty:
-            node.reason = "the enum is empty"
-        return node
-
-    def _object_value(self, value: dict[str, Any], pointer: str) -> ObjectShape:
-        goals = {name: self._value_goal(inner, pointer) for name, inner in value.items()}
-        return ObjectShape(goals, dict.fromkeys(value), None, pointer=pointer)
-
-    def _value_goal(self, value: Any, pointer: str) -> Goal:
-        """A part of a given value, as a schema of our own."""
-        schema = {"const": value} if "const" in self.document.table else {"enum": [value]}
-        self.document.register(schema, int(Group.VALUES), pointer)
-        return (schema,)
 
     # -- links --------------------------------------------------------------------------------------------------
 
