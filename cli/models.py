@@ -20,6 +20,6 @@ def load_model(settings: Generation, *, say: Callable[[str], None]) -> Model:
     from constrained.api import load
 
     try:
-        return load(settings.model, device=settings.device, progress=say)
+        return load(settings.model, device=settings.device, threads=settings.threads, progress=say)
     except ValueError as error:
         raise click.UsageError(str(error)) from error

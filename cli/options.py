@@ -146,6 +146,7 @@ class Generation:
 
     model: str | None
     device: str
+    threads: int | None
     temperature: float
     top_p: float
     top_k: int | None
@@ -184,6 +185,11 @@ def generation_options(command: Command) -> Command:
                 help="A folder, a GGUF file, or a hub id. Default: the small embedded model.",
             ),
             click.option("--device", default="auto", show_default=True, type=click.Choice(["auto", "cpu", "cuda"])),
+            click.option(
+                "--threads",
+                type=click.IntRange(min=1),
+                help="CPU threads; more are faster on cores of your own. Default: OMP_NUM_THREADS, else 1.",
+            ),
             click.option(
                 "--temperature",
                 default=0.0,

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+
+import torch
 
 from .errors import ContextTooLong, ValidationFailed
 from .grammar_cache import GrammarCache
@@ -65,14 +68,19 @@ def load(
     *,
     device: str = "auto",
     dtype: str = "auto",
+    threads: int | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Model:
     """Load a model: ``None`` for the small embedded default, a folder, a GGUF file, or a hub id.
 
     ``device`` is auto, cpu or cuda; ``dtype`` auto, float32 or bfloat16; ``progress`` gets a line for each slow step.
+    ``threads`` is torch's number of CPU threads, set for the whole process. ``None``: what the environment variable
+    OMP_NUM_THREADS says, else 1. More are faster on cores of one's own; on shared ones they are several times slower.
+
     Raises :class:`~constrained.errors.ModelUnavailable`, :class:`~constrained.errors.UnsupportedModel` or
-    :class:`~constrained.errors.ModelFilesError`, and ValueError for a device or dtype that is none.
+    :class:`~constrained.errors.ModelFilesError`, and ValueError for a device, dtype or number that is none.
     """
+    _set_threads(threads)
     import grammars  # its kernels load when first needed
 
     if not grammars.is_warm():
@@ -80,6 +88,15 @@ def load(
             progress("compiling the kernels of the grammar engine (once)")
         grammars.warm_up()
     return Model(load_model(source, device=device, dtype=dtype, progress=progress))
+
+
+def _set_threads(threads: int | None) -> None:
+    if threads is not None and threads < 1:
+        raise ValueError(f"threads: expected at least 1, got {threads}")
+    if threads is None and not os.environ.get("OMP_NUM_THREADS"):
+        threads = 1
+    if threads is not None:
+        torch.set_num_threads(threads)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

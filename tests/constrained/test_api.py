@@ -9,6 +9,7 @@ import sys
 from typing import Any, Literal
 
 import pytest
+import torch
 from pydantic import BaseModel, field_validator
 
 import constrained
@@ -237,6 +238,25 @@ def test_grammars_are_compiled_once_and_the_least_used_is_dropped() -> None:
     model.compile(bool)
     assert model.compile(int) is first
     assert model.compile(int, whitespace="compact") is not first
+
+
+def test_loading_sets_threads_to_what_was_said_or_to_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = torch.get_num_threads()
+    tiny = LoadedModel(tiny_llama(), tiny_tokenizer(), "tiny")
+    monkeypatch.setattr("constrained.api.load_model", lambda *_, **__: tiny)
+    try:
+        constrained.load(threads=3)
+        assert torch.get_num_threads() == 3
+        monkeypatch.setenv("OMP_NUM_THREADS", "2")
+        constrained.load()
+        assert torch.get_num_threads() == 3
+        monkeypatch.delenv("OMP_NUM_THREADS")
+        constrained.load()
+        assert torch.get_num_threads() == 1
+        with pytest.raises(ValueError, match="threads: expected at least 1"):
+            constrained.load(threads=0)
+    finally:
+        torch.set_num_threads(before)
 
 
 def test_importing_the_package_is_quick_and_imports_no_engine() -> None:
