@@ -55,8 +55,14 @@ def _name(path: str) -> str:
 
 
 def _read_text(path: str) -> Document | Unreadable:
-    data = sys.stdin.buffer.read() if path == STDIN else Path(path).read_bytes()
+    data = _standard_input().read() if path == STDIN else Path(path).read_bytes()
     return _document(_name(path), data)
+
+
+def _standard_input() -> BinaryIO:
+    if sys.stdin is None:
+        raise OSError("standard input is closed; name files, or give it something to read")
+    return sys.stdin.buffer
 
 
 def _document(name: str, data: bytes) -> Document | Unreadable:
@@ -86,7 +92,7 @@ def _decode(data: bytes) -> str:
 
 def _read_json_lines(path: str, text_field: str) -> Iterator[Document | Unreadable]:
     if path == STDIN:
-        yield from _documents_of_lines(_name(path), sys.stdin.buffer, text_field)
+        yield from _documents_of_lines(_name(path), _standard_input(), text_field)
         return
     with open(path, "rb") as lines:
         yield from _documents_of_lines(path, lines, text_field)

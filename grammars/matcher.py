@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from operator import index
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -219,7 +220,8 @@ class Matcher:
     # -- inside -------------------------------------------------------------------------------------------------
 
     def _advance(self, token_id: int) -> bool:
-        if self._terminated:
+        token_id = index(token_id)  # a float or None is a TypeError here
+        if self._terminated or not 0 <= token_id < self.grammar.vocabulary.size:
             return False
         with self._lock:
             target = consume_token(self._memory, self._tables, self._history[-1], token_id)

@@ -149,6 +149,14 @@ class PythonType(OutputType[Any]):
         return lower_schema_text(self._schema_text, whitespace=whitespace)
 
     def parse(self, text: str) -> Any:
+        try:
+            return self._validated(text)
+        except InvalidText:
+            raise
+        except Exception as error:  # a validator of the user's own: whatever it raises is told, with the text
+            raise InvalidText([f"a validator raised {type(error).__name__}: {error}"]) from error
+
+    def _validated(self, text: str) -> Any:
         if self._holds_decimal:
             # Pydantic reads JSON numbers as binary floats, which cuts a Decimal after 17 digits.
             try:

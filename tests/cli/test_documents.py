@@ -107,3 +107,11 @@ def test_broken_bytes_and_deep_nesting_fail_for_their_line_only(tmp_path: Path) 
 def test_json_lines_without_a_line_are_named(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_bytes(b"\n\n")
     assert read(tmp_path / "a.jsonl") == [Unreadable(str(tmp_path / "a.jsonl"), "the file has no lines")]
+
+
+def test_a_closed_standard_input_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    for text_field in (None, "text"):
+        (found,) = read_documents(["-"], text_field=text_field)
+        assert isinstance(found, Unreadable)
+        assert "standard input is closed" in found.reason

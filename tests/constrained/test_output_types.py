@@ -304,3 +304,16 @@ def test_faults_of_patterns_and_schemas_are_those_of_grammars() -> None:
     with pytest.raises(UnsupportedSchema) as caught:
         output_type_from({"properties": {"a": elsewhere, "b": elsewhere}}).lower(whitespace="compact")
     assert {problem.pointer for problem in caught.value.problems} == {"/properties/a", "/properties/b"}
+
+
+def test_whatever_a_validator_raises_is_told() -> None:
+    class Model(BaseModel):
+        total: float
+
+        @field_validator("total")
+        @classmethod
+        def check(cls, value: float) -> float:
+            raise KeyError("bang")
+
+    with pytest.raises(InvalidText, match="a validator raised KeyError: 'bang'"):
+        output_type_from(Model).parse('{"total": 1}')

@@ -194,3 +194,13 @@ def test_slices_equal_the_plain_walk(minimum: int, maximum: int | None) -> None:
             if token is not None:
                 other = matcher.fork()
                 assert (token_id in matcher.allowed_token_ids()) == other.consume_bytes(token), (text, token)
+
+
+def test_what_is_no_id_is_named_at_once() -> None:
+    matcher = compile_ir(strings(1, 2), byte_vocabulary()).matcher()
+    for nonsense in (1.5, None, "a"):
+        with pytest.raises(TypeError):
+            matcher.consume(nonsense)  # type: ignore[arg-type]
+    with pytest.raises(TokenRefused, match="0 to 256"):
+        matcher.consume(2**63)
+    assert matcher.num_tokens == 0
