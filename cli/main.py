@@ -10,7 +10,7 @@ import click
 from .commands.extract import extract
 from .commands.generate import generate
 from .commands.warmup import warmup
-from .failures import EXIT_FAILED
+from .failures import EXIT_FAILED, EXIT_INTERRUPTED
 
 __all__ = ["cli", "main"]
 
@@ -37,4 +37,12 @@ def main() -> None:
     if sys.stdout is None:
         click.echo("Error: standard output is closed", err=True)
         sys.exit(EXIT_FAILED)
-    cli(prog_name="constrained")
+    try:
+        exit_code = cli.main(prog_name="constrained", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        exit_code = error.exit_code
+    except (click.Abort, KeyboardInterrupt):  # before or after a command is in charge of it
+        click.echo("Error: interrupted", err=True)
+        exit_code = EXIT_INTERRUPTED
+    sys.exit(exit_code if isinstance(exit_code, int) else 0)

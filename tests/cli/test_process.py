@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -76,44 +77,69 @@ def test_streams_that_take_nothing_end_it_without_a_traceback(
     assert "Traceback" not in done.stderr
 
 
-def test_a_closed_pipe_ends_it_quietly(extract_many: list[str]) -> None:
-    process = subprocess.Popen(extract_many, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert process.stdout is not None
-    assert process.stderr is not None
-    first = process.stdout.readline()
-    process.stdout.close()
+def document(number: int) -> bytes:
+    return f'{{"text": "order {number}"}}\n'.encode()
+
+
+@pytest.fixture
+def extract_fed(tiny_model: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """The command, reading JSON Lines from a pipe that the test feeds: it waits whenever the test wants it to."""
+    arguments = ["extract", "-", "--text-field", "text", "--fields", FIELDS, "--model", str(tiny_model)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command(arguments), bufsize=0, **pipes) as process:
+        yield process
+        process.kill()
+
+
+def test_a_closed_pipe_ends_it_quietly(extract_fed: subprocess.Popen[bytes]) -> None:
+    assert extract_fed.stdin is not None
+    assert extract_fed.stdout is not None
+    assert extract_fed.stderr is not None
+    extract_fed.stdin.write(document(0))
+    first = extract_fed.stdout.readline()
+    extract_fed.stdout.close()
+    extract_fed.stdin.write(document(1))
     assert list(json.loads(first)) == ["paid", "size"]
-    assert process.stderr.read() == b""
-    process.stderr.close()
-    assert process.wait(timeout=PATIENCE) == 141
+    assert extract_fed.stderr.read() == b""
+    assert extract_fed.wait(timeout=PATIENCE) == 141
 
 
-def test_an_interrupt_keeps_what_was_finished(extract_many: list[str]) -> None:
-    process = subprocess.Popen(extract_many, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    assert process.stdout is not None
-    first = process.stdout.readline()
-    process.send_signal(signal.SIGINT)
-    rest, messages = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 130
-    lines = (first + rest).decode().splitlines()
+def test_an_interrupt_keeps_what_was_finished(extract_fed: subprocess.Popen[bytes]) -> None:
+    assert extract_fed.stdin is not None
+    assert extract_fed.stdout is not None
+    assert extract_fed.stderr is not None
+    for number in range(3):
+        extract_fed.stdin.write(document(number))
+    lines = [extract_fed.stdout.readline() for _ in range(3)]
+    extract_fed.send_signal(signal.SIGINT)
+    messages = extract_fed.stderr.read()
+    assert extract_fed.wait(timeout=PATIENCE) == 130
     assert all(json.loads(line) for line in lines)
-    assert messages.decode() == f"interrupted; {len(lines)} documents were finished and are written\n"
+    assert extract_fed.stdout.read() == b""
+    assert messages.decode() == "interrupted; 3 documents were finished and are written\n"
 
 
-def test_an_interrupt_while_waiting_for_input_is_quiet_too(tiny_model: Path) -> None:
-    process = subprocess.Popen(
-        command(["extract", "--fields", FIELDS, "--model", str(tiny_model)]),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    time.sleep(4)  # nothing tells when it waits; before that, the interrupt falls into an import, and is as quiet
-    process.send_signal(signal.SIGINT)
-    out, messages = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 130
+def test_an_interrupt_while_waiting_for_input_is_quiet_too(extract_fed: subprocess.Popen[bytes]) -> None:
+    _wait_until_idle(extract_fed.pid)
+    extract_fed.send_signal(signal.SIGINT)
+    out, messages = extract_fed.communicate(timeout=PATIENCE)
+    assert extract_fed.returncode == 130
     assert out == b""
     assert b"interrupted" in messages
     assert b"Traceback" not in messages
+
+
+def _wait_until_idle(pid: int) -> None:
+    """Until the process has used no CPU time for a while, and some before: it waits for its input."""
+    deadline = time.monotonic() + PATIENCE
+    used = -1
+    while time.monotonic() < deadline:
+        time.sleep(3)
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        before, used = used, int(fields[11]) + int(fields[12])
+        if used == before and fields[0] == "S":
+            return
+    raise AssertionError("the command never came to wait for its input")
 
 
 def test_a_killed_process_leaves_the_finished_lines_in_its_file(extract_many: list[str], tmp_path: Path) -> None:
