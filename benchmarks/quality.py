@@ -1,8 +1,8 @@
 """How many labelled fields a model gets right: by whitespace style, by prompt template, and without a grammar.
 
-    python benchmarks/quality.py                               # every style, then every template; the default model
-    python benchmarks/quality.py --styles indent=2,free --templates library,names --limit 8 --show
-    python benchmarks/quality.py --valid 50                    # 50 extractions at temperature 1, each checked
+    python -m benchmarks.quality                               # every style, then every template; the default model
+    python -m benchmarks.quality --styles indent=2,free --templates library,names --limit 8 --show
+    python -m benchmarks.quality --valid 50                    # 50 extractions at temperature 1, each checked
 
 The style `free` generates without a grammar and takes the first JSON object in the text. Decoding is greedy. A document
 whose answer is cut off or is no JSON counts all its fields as wrong. `leaked` counts wrong fields that hold a value of
@@ -70,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     model = constrained.load(options.model, device=options.device, progress=_say)
     head = {"benchmark": "quality", "model": model.name, "documents": len(documents)}
     if options.valid:
-        validity = measure_validity(model, documents, runs=options.valid, say=_say)
+        validity = measure_validity(model, documents, runs=options.valid, top_p=options.top_p, say=_say)
         print(json.dumps(head | asdict(validity)))
         return 0 if validity.valid == validity.runs and validity.repeated_alike == validity.repeated else 1
 
@@ -157,6 +157,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--device", default="auto", help="auto, cpu or cuda")
     parser.add_argument("--max-tokens", type=_positive, default=256, help="longest output of a document (256)")
     parser.add_argument("--show", action="store_true", help="list the wrong fields of every document on stderr")
+    parser.add_argument("--top-p", type=float, default=1.0, help="for --valid: sample from the best tokens only")
     parser.add_argument("--valid", type=_positive, metavar="N", help="instead: N extractions at temperature 1, checked")
     return parser.parse_args(arguments)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from jsonschema import Draft202012Validator
 
@@ -19,11 +19,16 @@ REPEAT_EVERY = 5  # so many runs share one repetition, which costs as much as a 
 
 @dataclass(frozen=True)
 class Validity:
-    """Valid answers among `runs`, and repetitions with the same tokens among `repeated`."""
+    """Outcomes of `runs` extractions, and repetitions with the same tokens among `repeated`."""
 
+    top_p: float
     runs: int
     valid: int
+    """Complete, and accepted by the jsonschema library with its formats."""
+    cut_off: tuple[str, ...]
+    """Ended by `max_tokens`: a string or list that its schema does not bound may go on for ever."""
     invalid: tuple[str, ...]
+    """Complete, and not accepted: never, if the grammar is right."""
     repeated: int
     repeated_alike: int
 
@@ -34,35 +39,37 @@ def measure_validity(
     *,
     runs: int,
     say: Callable[[str], None],
+    top_p: float = 1.0,
     max_tokens: int = 2048,
 ) -> Validity:
-    """Run seeds 0 to `runs` - 1 over the documents in turn, every fifth seed twice.
-
-    An answer is valid when the generation says that it is complete and the jsonschema library accepts its value, with
-    its formats. One cut off by `max_tokens` is not.
-    """
-    invalid = []
+    """Run seeds 0 to `runs` - 1 at temperature 1 over the documents in turn, every fifth seed twice."""
+    cut_off, invalid = [], []
     repeated = repeated_alike = 0
     for seed in range(runs):
         document = documents[seed % len(documents)]
-
-        def extract(document: LabelledDocument = document, seed: int = seed) -> GenerationResult:
-            return model.extract(document.text, document.schema, temperature=1.0, seed=seed, max_tokens=max_tokens)
-
-        result = extract()
-        if problem := _problem(document, result):
-            invalid.append(f"seed {seed}, {document.id}: {problem}")
+        result = _extract(model, document, seed, top_p, max_tokens)
+        name = f"seed {seed}, {document.id}"
+        tokens = f"{len(result.token_ids)} tokens"
+        if not result.complete:
+            cut_off.append(name)
+            say(f"{name}: cut off after {tokens}")
+        elif problems := _problems(document, result.value):
+            invalid.append(f"{name}: {problems}")
+            say(f"{name}: {problems}")
+        else:
+            say(f"{name}: valid, {tokens}")
         if seed % REPEAT_EVERY == 0:
             repeated += 1
-            repeated_alike += extract().token_ids == result.token_ids
-        say(f"seed {seed}: {document.id}: {problem or 'valid'} ({len(result.token_ids)} tokens)")
-    return Validity(runs, runs - len(invalid), tuple(invalid), repeated, repeated_alike)
+            repeated_alike += _extract(model, document, seed, top_p, max_tokens).token_ids == result.token_ids
+    valid = runs - len(cut_off) - len(invalid)
+    return Validity(top_p, runs, valid, tuple(cut_off), tuple(invalid), repeated, repeated_alike)
 
 
-def _problem(document: LabelledDocument, result: GenerationResult) -> str | None:
-    """What is wrong with an answer, or None."""
-    if not result.complete:
-        return f"not complete: {result.stop_reason} after {len(result.token_ids)} tokens"
+def _extract(model: Model, document: LabelledDocument, seed: int, top_p: float, max_tokens: int) -> GenerationResult:
+    return model.extract(document.text, document.schema, temperature=1.0, top_p=top_p, seed=seed, max_tokens=max_tokens)
+
+
+def _problems(document: LabelledDocument, value: Any) -> str:
+    """What the jsonschema library has against a value; nothing if it is valid."""
     validator = Draft202012Validator(document.schema, format_checker=Draft202012Validator.FORMAT_CHECKER)
-    messages = [error.message for error in validator.iter_errors(result.value)]
-    return "; ".join(messages) or None
+    return "; ".join(error.message for error in validator.iter_errors(value))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections import Counter
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -122,10 +124,18 @@ def test_random_logits_write_only_valid_values_of_random_schemas() -> None:
     assert seen["cut off"] >= 5, seen
 
 
+def bounded(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema with an end to every string and list: at temperature 1 a small model may never close one itself."""
+    limits = {"string": {"maxLength": 60}, "array": {"maxItems": 4}}
+    properties = {name: {**inner, **limits.get(inner.get("type"), {})} for name, inner in schema["properties"].items()}
+    return {**schema, "properties": properties}
+
+
 @pytest.fixture(scope="module")
 def documents() -> list[LabelledDocument]:
     """Those with few fields, so that an extraction takes seconds."""
-    return [document for document in load_documents() if len(document.rules) <= 4][:3]
+    few = [document for document in load_documents() if len(document.rules) <= 4][:3]
+    return [dataclasses.replace(document, schema=bounded(document.schema)) for document in few]
 
 
 def extract(model: Model, document: LabelledDocument, *, seed: int) -> GenerationResult:
@@ -149,6 +159,6 @@ def test_extractions_at_temperature_one_are_valid(real_model: Model, documents: 
 def test_the_same_seed_gives_the_same_tokens_and_another_seed_others(
     real_model: Model, documents: list[LabelledDocument]
 ) -> None:
-    first, again, other = (extract(real_model, documents[0], seed=seed) for seed in (7, 7, 8))
+    first, again, other = (extract(real_model, documents[-1], seed=seed) for seed in (7, 7, 8))
     assert first.token_ids == again.token_ids
     assert first.token_ids != other.token_ids
