@@ -23,10 +23,10 @@ from .mask_documents import Position, canonical_value, complete, judge, repeats_
 __all__ = ["UNEXPLAINED", "Difference", "Explainer"]
 
 UNEXPLAINED = "UNEXPLAINED"
-CANDIDATES = 2  # documents looked at
+CANDIDATES = 6  # documents looked at
 KEYWORDS = (
     *("multipleOf", "minLength", "maxLength", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minItems"),
-    *("maxItems", "uniqueItems", "minProperties", "maxProperties", "patternProperties", "propertyNames", "enum"),
+    *("maxItems", "uniqueItems", "minProperties", "maxProperties", "propertyNames", "enum"),
     *("const", "oneOf", "not", "allOf", "dependencies"),
 )
 """Taken out of a schema to see whether a difference goes away."""
@@ -82,11 +82,13 @@ class Explainer:
         ours = difference.wider == "constrained"
         for member in sorted(members, key=lambda token_id: len(tokens[token_id] or b""))[:3]:
             found = complete(allowing, position, tokens[member] or b"", self.lab)
-            for document in sorted(islice(found, CANDIDATES), key=repeats_names):
+            worst = (True, True)
+            for document in islice(found, CANDIDATES):
                 errors = tuple(error for error in judge(document, position.schema) if error not in blamed)
-                if difference.document is None or not errors:
-                    difference.document, difference.errors = document, errors
-                if ours or not errors:  # an invalid document of ours is a fault; of theirs, a valid one tells more
+                rank = (repeats_names(document), bool(errors) and not ours)  # an invalid document of ours is a fault
+                if difference.document is None or rank < worst:
+                    difference.document, difference.errors, worst = document, errors, rank
+                if worst == (False, False):
                     break
             if difference.document is not None:
                 break
@@ -122,12 +124,15 @@ class Explainer:
         if pair is None:
             return None
         narrower = pair[0] if difference.wider == "llguidance" else pair[1]
+        repeats = repeats_names(document)
+        if repeats and not where_of(difference.before).startswith("names"):
+            return None  # what json read is not all that was written
         if canonical == document or not narrower.accepts(canonical):
             return None
         refuser = narrower.name
         if _is_space(difference):
             return f"{refuser} takes less white space"
-        if repeats_names(document) and where_of(difference.before).startswith("names"):
+        if repeats:
             return f"{refuser} takes no name twice"
         kind = where_of(difference.before + difference.added)
         return f"{refuser} takes fewer spellings of {kind}"
@@ -193,6 +198,9 @@ def alterations(schema: Any) -> Iterator[tuple[str, Any]]:
     alone = _ref_alone(schema)
     if alone != schema:
         yield "$ref beside other keywords", alone
+    open_names = _open_names(schema)
+    if open_names != schema:
+        yield "patternProperties", open_names
     for keyword in KEYWORDS:
         changed = _without(schema, keyword, None)
         if changed != schema:
@@ -219,6 +227,16 @@ def _without(schema: Any, keyword: str, value: str | None) -> Any:
         for name, part in schema.items()
         if name != keyword or (value is not None and part != value)
     }
+
+
+def _open_names(schema: Any) -> Any:
+    """The schema with every name allowed where patterns of names were listed."""
+    if isinstance(schema, list):
+        return [_open_names(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    dropped = {"patternProperties", "additionalProperties"} if "patternProperties" in schema else set()
+    return {name: _open_names(part) for name, part in schema.items() if name not in dropped}
 
 
 def _ref_alone(schema: Any) -> Any:
@@ -249,8 +267,21 @@ SPECIFIC: tuple[tuple[str, re.Pattern[bytes], str], ...] = (
         re.compile(rb"//[^/]*\[V$"),
         "llguidance and rfc3987 know [V1.x] only as [v1.x]; RFC 3986 takes both",
     ),
-    ("pattern .*", re.compile(rb"(\\r|\xe2\x80[\xa8\xa9])$"), "constrained reads . as ECMA-262: no line terminator"),
-    ("pattern .*", re.compile(rb"\xef\xbb\xbf$"), "constrained reads \\s and \\S as ECMA-262: U+FEFF is white space"),
+    (
+        "pattern( .*|Properties)",
+        re.compile(rb"(\\r|\xe2\x80[\xa8\xa9])$"),
+        "constrained reads . as ECMA-262: no line terminator",
+    ),
+    (
+        "pattern( .*|Properties)",
+        re.compile(rb"\xef(\xbb\xbf?)?$"),
+        "constrained reads \\s as ECMA-262: with U+FEFF, without U+0085",
+    ),
+    (
+        "pattern( .*|Properties)",
+        re.compile(rb"\xc2\x85$"),
+        "constrained reads \\s as ECMA-262: with U+FEFF, without U+0085",
+    ),
 )
 """Where standards leave a choice, or the judge errs: what the schema says, what the text ends in, the name."""
 

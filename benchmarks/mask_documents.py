@@ -77,7 +77,7 @@ def _tails(position: Position, fillers: list[bytes]) -> Iterator[bytes]:
                 named = filler + f'"{colon}'.encode() + value
                 yield named + comma.encode() + b'"' + written + rest
                 yield from (named + tail for tail in ends)
-    for filler in fillers:
+    for filler in (*fillers, b".0"):  # the latter: names of files, hosts, versions
         yield filler + rest
         yield from (filler + tail for tail in ends)
     for length in range(1, 33):
@@ -174,4 +174,4 @@ def where_of(text: bytes) -> str:
             expects_name = False
     if in_string:
         return ("names" if expects_name else "strings") + (" (escapes)" if b"\\" in text[start:] else "")
-    return "numbers" if re.search(rb"[0-9][0-9.eE+-]*$", text) else "punctuation"
+    return "numbers" if re.search(rb"[0-9-][0-9.eE+-]*$", text) else "punctuation"

@@ -39,6 +39,7 @@ def test_documents_are_judged_as_json_and_by_the_schema(document: bytes, errors:
         (b'["a", "b', "strings"),
         (b'{"a": [1, {}], "b', "names"),
         (b'{"a": 1.5e', "numbers"),
+        (b'{"a": -', "numbers"),
         (b'{"a": [], ', "punctuation"),
         (b'{"a\\"": "\\\\", "b', "names"),
     ],
@@ -72,3 +73,8 @@ def test_what_stands_beside_a_reference_is_taken_out_as_old_drafts_read_it() -> 
     changed = dict(alterations(schema))["$ref beside other keywords"]
     assert changed["properties"]["a"] == {"$ref": "#/definitions/b"}
     assert changed["definitions"] == {"b": {}}
+
+
+def test_patterns_of_names_are_taken_out_so_that_every_name_is_allowed() -> None:
+    schema = {"patternProperties": {"^a": {"minimum": 1}}, "additionalProperties": False, "type": "object"}
+    assert dict(alterations(schema))["patternProperties"] == {"type": "object"}
