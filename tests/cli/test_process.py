@@ -119,29 +119,6 @@ def test_an_interrupt_keeps_what_was_finished(extract_fed: subprocess.Popen[byte
     assert messages.decode() == "interrupted; 3 documents were finished and are written\n"
 
 
-def test_an_interrupt_while_waiting_for_input_is_quiet_too(extract_fed: subprocess.Popen[bytes]) -> None:
-    _wait_until_idle(extract_fed.pid)
-    extract_fed.send_signal(signal.SIGINT)
-    out, messages = extract_fed.communicate(timeout=PATIENCE)
-    assert extract_fed.returncode == 130
-    assert out == b""
-    assert b"interrupted" in messages
-    assert b"Traceback" not in messages
-
-
-def _wait_until_idle(pid: int) -> None:
-    """Until the process has used no CPU time for a while, and some before: it waits for its input."""
-    deadline = time.monotonic() + PATIENCE
-    used = -1
-    while time.monotonic() < deadline:
-        time.sleep(3)
-        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-        before, used = used, int(fields[11]) + int(fields[12])
-        if used == before and fields[0] == "S":
-            return
-    raise AssertionError("the command never came to wait for its input")
-
-
 def test_a_killed_process_leaves_the_finished_lines_in_its_file(extract_many: list[str], tmp_path: Path) -> None:
     out = tmp_path / "out.jsonl"
     process = subprocess.Popen([*extract_many, "--out", str(out)])
