@@ -18,7 +18,7 @@ from typing import Any
 
 from .engines import Refused
 from .followers import SEPARATORS, Follower, Lab
-from .mask_documents import Position, canonical_value, complete, judge, repeats_names, where_of
+from .mask_documents import Position, canonical_value, complete, floats_of, judge, repeats_names, where_of
 
 __all__ = ["UNEXPLAINED", "Difference", "Explainer"]
 
@@ -115,9 +115,9 @@ class Explainer:
         document = difference.document or b""
         value = json.loads(document)
         separators = SEPARATORS[position.layout]
-        plain = json.dumps(canonical_value(value), ensure_ascii=False, separators=separators)
+        shapes = (canonical_value(value), canonical_value(value, floats=floats_of(position.schema)))
         try:
-            canonical = plain.encode()
+            spelled = [json.dumps(shape, ensure_ascii=False, separators=separators).encode() for shape in shapes]
         except UnicodeEncodeError:
             return f"{difference.wider} allows halves of surrogate pairs"
         pair = self._fresh(position, "")
@@ -127,7 +127,7 @@ class Explainer:
         repeats = repeats_names(document)
         if repeats and not where_of(difference.before).startswith("names"):
             return None  # what json read is not all that was written
-        if canonical == document or not narrower.accepts(canonical):
+        if not any(text != document and narrower.accepts(text) for text in spelled):
             return None
         refuser = narrower.name
         if _is_space(difference):

@@ -13,7 +13,7 @@ from jsonschema.validators import Draft202012Validator, validator_for
 
 from .followers import SEPARATORS, Follower, Lab
 
-__all__ = ["Position", "canonical_value", "complete", "judge", "repeats_names", "where_of"]
+__all__ = ["Position", "canonical_value", "complete", "floats_of", "judge", "repeats_names", "where_of"]
 
 TRIES, STEPS = 8, 1000  # of the search for a complete document
 PLAIN = b"0123456789abcdefghijklmnopqrstuvwxyz.:/@-"  # bytes that the search prefers to others
@@ -77,12 +77,19 @@ def _tails(position: Position, fillers: list[bytes]) -> Iterator[bytes]:
                 named = filler + f'"{colon}'.encode() + value
                 yield named + comma.encode() + b'"' + written + rest
                 yield from (named + tail for tail in ends)
-    for filler in (*fillers, b".0"):  # the latter: names of files, hosts, versions
+    for filler in (*fillers, b".0", *_pieces_of_patterns(position.schema)):  # .0: names of files, hosts, versions
         yield filler + rest
         yield from (filler + tail for tail in ends)
     for length in range(1, 33):
         yield text[-length:] + rest
         yield rest[length:]
+
+
+def _pieces_of_patterns(schema: Any) -> list[bytes]:
+    """What patterns of the schema spell out, for texts that must hold it."""
+    found = re.findall(r'"pattern": ("(?:[^"\\\\]|\\\\.)*")', json.dumps(schema))
+    pieces = [piece for text in found for piece in re.findall(r"[A-Za-z0-9_/ -]{2,}", json.loads(text))]
+    return [piece.encode() for piece in dict.fromkeys(pieces)][:20]
 
 
 def _walk(follower: Follower, lab: Lab, generator: random.Random) -> bytes | None:
@@ -141,13 +148,23 @@ def _no_constant(text: str) -> None:
 # -- reading documents --------------------------------------------------------------------------------------------
 
 
-def canonical_value(value: Any) -> Any:
-    """Whole numbers as integers, as they are written shortest."""
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
-        return int(value)
+def canonical_value(value: Any, *, floats: frozenset[float] = frozenset()) -> Any:
+    """The value with whole numbers as integers, but for those of ``floats``, which are written with a point."""
     if isinstance(value, dict):
-        return {name: canonical_value(part) for name, part in value.items()}
-    return [canonical_value(part) for part in value] if isinstance(value, list) else value
+        return {name: canonical_value(part, floats=floats) for name, part in value.items()}
+    if isinstance(value, list):
+        return [canonical_value(part, floats=floats) for part in value]
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value // 1 or abs(value) > 1e15:
+        return value
+    return float(value) if value in floats else int(value)
+
+
+def floats_of(schema: Any) -> frozenset[float]:
+    """The whole numbers that the schema itself writes with a point."""
+    if isinstance(schema, float):
+        return frozenset({schema} if schema.is_integer() else ())
+    parts = schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ()
+    return frozenset(number for part in parts for number in floats_of(part))
 
 
 def where_of(text: bytes) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from benchmarks.mask_differences import alterations
-from benchmarks.mask_documents import canonical_value, judge, repeats_names, where_of
+from benchmarks.mask_documents import canonical_value, floats_of, judge, repeats_names, where_of
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -56,6 +56,12 @@ def test_names_that_stand_twice_are_seen_at_every_depth() -> None:
 
 def test_canonical_values_write_whole_numbers_as_integers() -> None:
     assert repr(canonical_value({"a": [1.0, 1.5, True, "1.0"]})) == "{'a': [1, 1.5, True, '1.0']}"
+
+
+def test_numbers_are_written_with_a_point_where_the_schema_does() -> None:
+    floats = floats_of({"enum": [2.0, 1.5, 3]})
+    assert floats == {2.0}
+    assert repr(canonical_value([2, 3.0], floats=floats)) == "[2.0, 3]"
 
 
 def test_each_keyword_is_taken_out_alone_and_properties_of_its_name_stay() -> None:
