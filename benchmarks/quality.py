@@ -2,7 +2,7 @@
 
     python -m benchmarks.quality                               # every style, then every template; the default model
     python -m benchmarks.quality --styles indent=2,free --templates library,names --limit 8 --show
-    python -m benchmarks.quality --valid 50                    # 50 extractions at temperature 1, each checked
+    python -m benchmarks.quality --valid 50 --bounded          # 50 extractions at temperature 1, each checked
 
 The style `free` generates without a grammar and takes the first JSON object in the text. Decoding is greedy. A document
 whose answer is cut off or is no JSON counts all its fields as wrong. `leaked` counts wrong fields that hold a value of
@@ -24,7 +24,7 @@ from jsonschema import Draft202012Validator
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # run as a script, only its own folder is there
 
-from benchmarks.quality_documents import ABSENT, LabelledDocument, first_json_object, load_documents, score
+from benchmarks.quality_documents import ABSENT, LabelledDocument, bounded, first_json_object, load_documents, score
 from benchmarks.quality_templates import TEMPLATES, example_values
 from benchmarks.quality_validity import measure_validity
 
@@ -65,10 +65,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the benchmark; 0, or 1 where an answer that had to be valid was not."""
     options = _parse(arguments)
     documents = load_documents(limit=options.limit)
+    if options.bounded:
+        documents = [bounded(document) for document in documents]
     import constrained
 
     model = constrained.load(options.model, device=options.device, progress=_say)
-    head = {"benchmark": "quality", "model": model.name, "documents": len(documents)}
+    head = {"benchmark": "quality", "model": model.name, "documents": len(documents), "bounded": options.bounded}
     if options.valid:
         validity = measure_validity(model, documents, runs=options.valid, top_p=options.top_p, say=_say)
         print(json.dumps(head | asdict(validity)))
@@ -157,6 +159,9 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--device", default="auto", help="auto, cpu or cuda")
     parser.add_argument("--max-tokens", type=_positive, default=256, help="longest output of a document (256)")
     parser.add_argument("--show", action="store_true", help="list the wrong fields of every document on stderr")
+    parser.add_argument(
+        "--bounded", action="store_true", help="end strings after 80 characters and lists after 8 items"
+    )
     parser.add_argument("--top-p", type=float, default=1.0, help="for --valid: sample from the best tokens only")
     parser.add_argument("--valid", type=_positive, metavar="N", help="instead: N extractions at temperature 1, checked")
     return parser.parse_args(arguments)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +82,28 @@ def value_at(value: Any, path: str) -> Any:
             return ABSENT
         value = value[key]
     return value
+
+
+def bounded(document: LabelledDocument) -> LabelledDocument:
+    """The same document, but strings of at most 80 characters and lists of at most 8 items.
+
+    Sampled at temperature 1, a small model may never end a string by itself, and without a bound none has to end.
+    """
+    return replace(document, schema=_bounded(document.schema))
+
+
+def _bounded(schema: Mapping[str, Any]) -> dict[str, Any]:
+    result = dict(schema)
+    types = [schema["type"]] if isinstance(schema.get("type"), str) else schema.get("type", [])
+    if "string" in types and "format" not in schema:
+        result["maxLength"] = 80
+    if "array" in types:
+        result |= {"maxItems": 8, "items": _bounded(schema["items"])}
+    if "properties" in schema:
+        result["properties"] = {name: _bounded(inner) for name, inner in schema["properties"].items()}
+    if "anyOf" in schema:
+        result["anyOf"] = [_bounded(inner) for inner in schema["anyOf"]]
+    return result
 
 
 def same_exactly(value: Any, right: Any) -> bool:

@@ -26,7 +26,7 @@ class Validity:
     valid: int
     """Complete, and accepted by the jsonschema library with its formats."""
     cut_off: tuple[str, ...]
-    """Ended by `max_tokens`: a string or list that its schema does not bound may go on for ever."""
+    """Ended by `max_tokens`: a string or list that its schema does not bound may go on for ever (see `--bounded`)."""
     invalid: tuple[str, ...]
     """Complete, and not accepted: never, if the grammar is right."""
     repeated: int

@@ -13,6 +13,7 @@ from benchmarks.quality_documents import (
     ABSENT,
     RULES,
     LabelledDocument,
+    bounded,
     first_json_object,
     load_documents,
     same_exactly,
@@ -55,6 +56,18 @@ def test_expected_answer_and_alternatives_are_valid(document: LabelledDocument) 
     for path in document.alternatives:
         for value in document.accepted(path):
             assert errors(document, with_value(document.expected, path, value)) == []
+
+
+@each_document
+def test_bounds_leave_the_expected_answer_valid_and_end_every_text(document: LabelledDocument) -> None:
+    ended = bounded(document)
+    assert errors(ended, document.expected) == []
+    for path, rule in document.rules.items():
+        if rule == "text":
+            assert errors(ended, with_value(document.expected, path, "x" * 80)) == []
+            assert errors(ended, with_value(document.expected, path, "x" * 81)) != []
+        if rule == "set":
+            assert errors(ended, with_value(document.expected, path, ["x"] * 9)) != []
 
 
 @each_document
