@@ -1,6 +1,13 @@
-"""What may be written: grammars compiled to token bitmasks. Needs numpy and numba, never torch."""
+"""What may be written: grammars compiled to token bitmasks. Needs numpy and numba, never torch.
 
-from .compile import CompiledGrammar, compile_ir, compile_json_schema, compile_regex
+Names are imported when first used: lowering a schema, and telling what is wrong with it, needs no kernels.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from .errors import (
     GrammarError,
     LimitExceeded,
@@ -12,11 +19,14 @@ from .errors import (
     VocabularyError,
 )
 from .limits import DEFAULT_LIMITS, Limits
-from .masks.batch import BatchFiller
-from .matcher import Matcher
-from .vocabulary import Vocabulary
-from .vocabulary.bitmask import allocate_token_bitmask, allowed_token_ids
-from .warm_up import is_warm, warm_up
+
+if TYPE_CHECKING:
+    from .compile import CompiledGrammar, compile_ir, compile_json_schema, compile_regex
+    from .masks.batch import BatchFiller
+    from .matcher import Matcher
+    from .vocabulary import Vocabulary
+    from .vocabulary.bitmask import allocate_token_bitmask, allowed_token_ids
+    from .warming import is_warm, warm_up
 
 __all__ = [
     "DEFAULT_LIMITS",
@@ -41,3 +51,30 @@ __all__ = [
     "is_warm",
     "warm_up",
 ]
+
+# No module of this folder may have one of these names: importing it would put the module in the name's place.
+_HOME_OF = {
+    "BatchFiller": "masks.batch",
+    "CompiledGrammar": "compile",
+    "Matcher": "matcher",
+    "Vocabulary": "vocabulary",
+    "allocate_token_bitmask": "vocabulary.bitmask",
+    "allowed_token_ids": "vocabulary.bitmask",
+    "compile_ir": "compile",
+    "compile_json_schema": "compile",
+    "compile_regex": "compile",
+    "is_warm": "warming",
+    "warm_up": "warming",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f".{_HOME_OF[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -60,7 +60,7 @@ def warm_up() -> None:
     """
     other: subprocess.Popen[bytes] | None = None
     if not is_warm() and sys.executable and len(os.sched_getaffinity(0)) > 1:
-        code = "from grammars.warm_up import warm_networks; warm_networks()"
+        code = "from grammars.warming import warm_networks; warm_networks()"
         other = subprocess.Popen(
             [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
         )
