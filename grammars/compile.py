@@ -11,6 +11,7 @@ from .automaton.network import build_network
 from .errors import UnsatisfiableGrammar
 from .ir import IR, Builder
 from .limits import DEFAULT_LIMITS, Limits
+from .masks.narrow import Narrower
 from .masks.spelling import Spelling
 from .masks.walk import forget_masks
 from .matcher import Matcher
@@ -31,6 +32,7 @@ class CompiledGrammar:
         self.num_words = (vocabulary.size + 31) // 32
         self.tables: Memory = wrap(vocabulary.tables)
         self.machine = Machine(build_network(ir, limits=limits), self.num_words, limits)
+        self.narrower = Narrower(self.machine, self.tables) if ir.guards else None
         self.spelling = Spelling.needed(self.machine, self.tables, vocabulary)
         if self.spelling is not None and not self.spelling.is_live(self.machine.start):
             raise UnsatisfiableGrammar("the tokens of this vocabulary cannot write any text of the grammar")

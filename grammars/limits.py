@@ -30,6 +30,8 @@ class Limits:
     """(state, stack set) pairs over all configurations kept at once."""
     max_stack_nodes: int = 1_000_000
     """Stack-set nodes kept at once: bounds nesting depth times ambiguity."""
+    max_register_sets: int = 32_768
+    """Sets of names already written, of objects whose properties come in any order, kept at once."""
     max_cached_masks: int = 2_048
     """Token bitmasks kept at once (16 KB each for 128k tokens)."""
     max_rollback_kept: int = 1_024

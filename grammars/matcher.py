@@ -11,8 +11,11 @@ import numpy as np
 from .automaton.memory import ACCEPTING, CONFIGURATION_WORDS, CONFIGURATIONS, DEAD, FLAGS, MASK_ROW, Memory, wrap
 from .automaton.transitions import forced_bytes, run_bytes
 from .errors import TokenRefused
+from .guards.judge import Judge
+from .masks.narrow import run_past_guards
 from .masks.walk import consume_token, fill_bitmask
 from .vocabulary.bitmask import TokenBitmask, allocate_token_bitmask, allowed_token_ids
+from .vocabulary.tables import TOKEN_BYTES, TOKEN_OFFSETS
 
 if TYPE_CHECKING:
     from .compile import CompiledGrammar
@@ -40,6 +43,7 @@ class Matcher:
     __slots__ = (
         "__weakref__",
         "_history",
+        "_judge",
         "_lock",
         "_machine",
         "_memory",
@@ -57,6 +61,7 @@ class Matcher:
         self._lock = self._machine.lock
         self._tokens: list[int | bytes] = []  # bytes: text consumed without tokens
         self._terminated = False
+        self._judge = Judge(grammar.ir.guards) if grammar.ir.guards else None
         with self._lock:
             self._history: list[int] = [self._machine.start]
             self._machine.tenants.add(self)
@@ -80,6 +85,8 @@ class Matcher:
                 self._again(status, lambda: fill_bitmask(self._memory, self._tables, self._history[-1], bitmask, row))
             if self.grammar.spelling is not None:
                 self.grammar.spelling.drop_dead_ends(self._history[-1], bitmask, row)
+            if self._judge is not None:
+                self._narrow(bitmask, row)
 
     def check_bitmask(self, bitmask: TokenBitmask, row: int) -> None:
         """Raise ValueError unless ``bitmask[row]`` can take this matcher's bitmask."""
@@ -175,9 +182,9 @@ class Matcher:
             return not data
         words = wrap(np.frombuffer(data, np.uint8).astype(np.int32))
         with self._lock:
-            target = run_bytes(self._memory, self._history[-1], words, 0, len(data))
+            target = self._run(words, 0, len(data))
             if target < DEAD:
-                target = self._again(target, lambda: run_bytes(self._memory, self._history[-1], words, 0, len(data)))
+                target = self._again(target, lambda: self._run(words, 0, len(data)))
             if target < 0:
                 return False
             self._append(data, target)
@@ -193,6 +200,8 @@ class Matcher:
             self._terminated = False
             del self._tokens[-num_tokens:]
             del self._history[-num_tokens:]
+            if self._judge is not None:
+                self._judge.go_back(len(self._tokens))
             if self._history[-1] == FORGOTTEN:
                 self._replay()
 
@@ -203,6 +212,7 @@ class Matcher:
             other._tokens = self._tokens.copy()
             other._history = self._history.copy()
             other._terminated = self._terminated
+            other._judge = None if self._judge is None else self._judge.copy()
         return other
 
     def reset(self) -> None:
@@ -211,6 +221,8 @@ class Matcher:
             self._tokens = []
             self._history = [self._machine.start]
             self._terminated = False
+            if self._judge is not None:
+                self._judge.go_back(0)
 
     @property
     def num_tokens(self) -> int:
@@ -224,11 +236,9 @@ class Matcher:
         if self._terminated or not 0 <= token_id < self.grammar.vocabulary.size:
             return False
         with self._lock:
-            target = consume_token(self._memory, self._tables, self._history[-1], token_id)
+            target = self._step(token_id)
             if target < DEAD:
-                target = self._again(
-                    target, lambda: consume_token(self._memory, self._tables, self._history[-1], token_id)
-                )
+                target = self._again(target, lambda: self._step(token_id))
             if target > 0 and self.grammar.spelling is not None and not self.grammar.spelling.is_live(target):
                 return False
             if target < 0:
@@ -238,6 +248,43 @@ class Matcher:
                 self._terminated = True
             self._append(token_id, target)
         return True
+
+    def _step(self, token_id: int) -> int:
+        """Where a token leads: a configuration, DEAD, or what is full."""
+        if self._judge is None:
+            return consume_token(self._memory, self._tables, self._history[-1], token_id)
+        tables = self._tables
+        offsets = tables[TOKEN_OFFSETS] + token_id
+        first, end = (tables[TOKEN_BYTES] + tables[offsets + index] for index in (0, 1))
+        return DEAD if first == end else self._run(tables, first, end)
+
+    def _run(self, data: Memory, first: int, end: int) -> int:
+        """Where ``data[first:end]`` leads, one byte a word: a configuration, DEAD, or what is full."""
+        if self._judge is None:
+            return run_bytes(self._memory, self._history[-1], data, first, end)
+        return run_past_guards(self._memory, self._history[-1], data, first, end, self._follow)
+
+    def _follow(self) -> Judge:
+        """The judge, told of every token so far."""
+        judge, vocabulary = self._judge, self.grammar.vocabulary
+        assert judge is not None
+        for token in self._tokens[judge.num_pieces :]:
+            judge.follow(token if isinstance(token, bytes) else vocabulary.tokens[token] or b"")
+        return judge
+
+    def _narrow(self, bitmask: TokenBitmask, row: int) -> None:
+        """Take out what the guards deny; where a table is full, begin again."""
+
+        narrower = self.grammar.narrower
+        assert narrower is not None
+
+        def run() -> int:
+            status = fill_bitmask(self._memory, self._tables, self._history[-1], bitmask, row)
+            return status or narrower.narrow(self._history[-1], self._follow, bitmask, row)
+
+        status = run()
+        if status < DEAD:
+            self._again(status, run)
 
     def _again(self, status: int, run: Callable[[], int]) -> int:
         """Make room and run a kernel again that found a table full; LimitExceeded if one step alone fills it."""
@@ -285,6 +332,8 @@ class Matcher:
 
     def _replay(self) -> None:
         tokens, self._tokens, self._history = self._tokens, [], [self._machine.start]
+        if self._judge is not None:
+            self._judge.go_back(0)
         for token in tokens:
             if isinstance(token, bytes):
                 self.consume_bytes(token)

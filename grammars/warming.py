@@ -28,6 +28,7 @@ from .automaton.pack import pack
 from .automaton.transitions import forced_bytes, run_bytes
 from .compile import compile_ir, compile_json_schema, compile_regex
 from .frontends.json_schema import lower_json_schema
+from .guards import DistinctItems
 from .ir import IR, Builder
 from .jit import is_compiled
 from .limits import DEFAULT_LIMITS, Limits
@@ -83,7 +84,8 @@ def warm_machine() -> None:
     states[0, END_EDGE] = states[1, FIRST_EDGE] = states[1, END_EDGE] = 1
     states[1, STATE_FLAGS] = FINAL
     edges = np.array([[97 | 97 << 8, 1]], np.int32)
-    network = Network(states, edges, np.empty(0, np.int32), np.empty((0, 2), np.int32), start=0)
+    none = np.empty((0, 4), np.int32)
+    network = Network(states, edges, none[:, 0], none[:, :2], start=0, steps=none)
     vocabulary = Vocabulary.from_bytes([*(bytes([byte]) for byte in range(256)), None], eos_token_ids=[256])
     tables = wrap(vocabulary.tables)
     machine = Machine(network, (vocabulary.size + 31) // 32, DEFAULT_LIMITS)
@@ -109,12 +111,25 @@ def _exercise() -> None:
         bitmask = allocate_token_bitmask(8, vocabulary.size)
         with BatchFiller(threads=2) as filler:
             filler.fill([matcher, *(compiled.matcher() for _ in range(7))], bitmask)
+    guarded = compile_ir(_guarded(), vocabulary).matcher()
+    for byte in b"1,1":
+        guarded.allowed_token_ids()
+        guarded.consume(byte)
+    guarded.allowed_token_ids()
     tight = compile_ir(_nested(), vocabulary, limits=Limits(max_configurations=40, max_cached_masks=2))
     matcher = tight.matcher()
     for byte in b"((((((a+a))))))" * 8:
         matcher.allowed_token_ids()
         if not matcher.try_consume([byte]):
             matcher.reset()
+
+
+def _guarded() -> IR:
+    """Numbers of one or two digits that must differ."""
+    builder = Builder(limits=DEFAULT_LIMITS)
+    number = builder.repeat(builder.charset(((48, 57),)), 1, 2)
+    item = builder.sequence(number, builder.guard(DistinctItems()))
+    return builder.finish(builder.sequence(item, builder.repeat(builder.sequence(builder.literal(","), item), 0)))
 
 
 def _nested() -> IR:

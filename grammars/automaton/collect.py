@@ -19,14 +19,20 @@ from .memory import (
     END_ITEM,
     FIRST_ITEM,
     FLAGS,
+    GUARDED_WORDS,
     HASH,
     ITEMS,
     MASK_ROW,
     NUM_CONFIGURATIONS,
     NUM_ITEMS,
     NUM_MASKS,
+    NUM_PENDING,
+    NUM_SETS,
     NUM_STACK_EDGES,
     NUM_STACKS,
+    SET_WIDTH,
+    SET_WORDS,
+    SETS,
     SMALLEST_TABLE,
     STACK_EDGES,
     STACK_TABLE_SIZE,
@@ -38,6 +44,7 @@ from .memory import (
     UNIONS,
     Memory,
 )
+from .registers import rehash_sets
 from .stacks import mix, rehash_stacks
 
 __all__ = ["collect"]
@@ -61,7 +68,35 @@ def mark_stacks(memory: Memory, live: Int32Array) -> Int32Array:
 
 
 @kernel
-def slide_stacks(memory: Memory, marks: Int32Array) -> None:
+def slide_sets(memory: Memory, marks: Int32Array) -> Int32Array:
+    """Keep the sets of registers that marked stack sets hold; their new ids by old, in the same order."""
+    new_ids = np.zeros(memory[NUM_SETS] + 1, np.int32)
+    if memory[NUM_SETS] == 0:
+        return new_ids
+    new_ids[0] = 1
+    edges = memory[STACK_EDGES]
+    for stack in range(len(marks)):
+        if marks[stack]:
+            record = memory[STACKS] + STACK_WORDS * stack
+            for edge in range(memory[record], memory[record + 1]):
+                if memory[edges + 2 * edge] < 0:
+                    new_ids[-2 - memory[edges + 2 * edge]] = 1
+    size = SET_WORDS + memory[SET_WIDTH]
+    num_sets = 0
+    for set_id in range(memory[NUM_SETS]):
+        if new_ids[set_id]:
+            old, new = memory[SETS] + size * set_id, memory[SETS] + size * num_sets
+            for word in range(size):
+                memory[new + word] = memory[old + word]
+            new_ids[set_id] = num_sets
+            num_sets += 1
+    memory[NUM_SETS] = num_sets
+    rehash_sets(memory)
+    return new_ids
+
+
+@kernel
+def slide_stacks(memory: Memory, marks: Int32Array, new_sets: Int32Array) -> None:
     """Keep the marked stack sets; ``marks`` becomes the new id of each."""
     stacks, edges = memory[STACKS], memory[STACK_EDGES]
     num_stacks = num_edges = 0
@@ -74,9 +109,12 @@ def slide_stacks(memory: Memory, marks: Int32Array) -> None:
         memory[new] = num_edges
         for edge in range(first, end):
             below = marks[memory[edges + 2 * edge + 1]]
-            memory[edges + 2 * num_edges] = memory[edges + 2 * edge]
+            return_state = memory[edges + 2 * edge]
+            if return_state < 0:  # the set of a register
+                return_state = -2 - new_sets[-2 - return_state]
+            memory[edges + 2 * num_edges] = return_state
             memory[edges + 2 * num_edges + 1] = below
-            code = mix(mix(code, memory[edges + 2 * num_edges]), below)
+            code = mix(mix(code, return_state), below)
             num_edges += 1
         memory[new + 1] = num_edges
         memory[new + 2] = holds_empty
@@ -117,6 +155,8 @@ def slide_configurations(memory: Memory, live: Int32Array, new_stacks: Int32Arra
     memory[NUM_ITEMS] = num_items
     memory[NUM_CONFIGURATIONS] = len(live) + 1
     memory[NUM_MASKS] = 0
+    memory[NUM_PENDING] = 0
+    memory[GUARDED_WORDS] = 0
     memory[CONFIGURATION_TABLE_SIZE] = SMALLEST_TABLE // 2
     while (
         memory[CONFIGURATION_TABLE_SIZE] == SMALLEST_TABLE // 2 or memory[CONFIGURATION_TABLE_SIZE] <= 2 * len(live) + 2
@@ -130,5 +170,5 @@ def slide_configurations(memory: Memory, live: Int32Array, new_stacks: Int32Arra
 def collect(memory: Memory, live: Int32Array) -> None:
     """Keep the configurations ``live`` (ascending ids, distinct); afterwards ``live[i]`` has the id i + 1."""
     marks = mark_stacks(memory, live)
-    slide_stacks(memory, marks)
+    slide_stacks(memory, marks, slide_sets(memory, marks))
     slide_configurations(memory, live, marks)

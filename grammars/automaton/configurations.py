@@ -10,9 +10,11 @@ kernels write the arenas CLOSURE*, CONFIGURATIONS, ITEMS and CONFIGURATION_TABLE
 
 from __future__ import annotations
 
+from ..ir.nodes import Kind, RegisterStep
 from ..jit import kernel
 from .memory import (
     ACCEPTING,
+    BLOCKED,
     BYTE_EDGES,
     CALL_EDGES,
     CAPACITY,
@@ -49,7 +51,9 @@ from .memory import (
     MAX_ITEMS,
     NUM_CONFIGURATIONS,
     NUM_ITEMS,
+    NUM_PASSED,
     ONLY_TEXT,
+    PASSED,
     STACK_EDGES,
     STACK_WORDS,
     STACKS,
@@ -57,14 +61,18 @@ from .memory import (
     STATE_FLAGS,
     STATE_WORDS,
     STATES,
+    STEPS,
     TAKES_TEXT,
     TRANSITIONS,
     UNKNOWN,
     Memory,
 )
+from .registers import NO_STACK, add_element, is_complete, open_register, stacks_that_take
 from .stacks import mix, push, union
 
 __all__ = ["add_item", "clear_configurations", "close_closure", "open_closure", "rehash_configurations"]
+
+_GUARD, _TEST, _ADD, _CLOSE = int(Kind.GUARD), int(RegisterStep.TEST), int(RegisterStep.ADD), int(RegisterStep.CLOSE)
 
 
 @kernel
@@ -99,6 +107,7 @@ def open_closure(memory: Memory) -> None:
     memory[CLOSURE_COUNT] = 0
     memory[CLOSURE_WAITING] = 0
     memory[CLOSURE_ACCEPTING] = 0
+    memory[NUM_PASSED] = 0
 
 
 @kernel
@@ -129,6 +138,46 @@ def add_item(memory: Memory, state: int, stack: int) -> int:
 
 
 @kernel
+def pass_guard(memory: Memory, guard: int) -> bool:
+    """Whether a guard lets the closure through; it is noted, once."""
+    if memory[memory[BLOCKED] + guard] != 0:
+        return False
+    first = memory[PASSED]
+    for place in range(first, first + memory[NUM_PASSED]):
+        if memory[place] == guard:
+            return True
+    memory[first + memory[NUM_PASSED]] = guard
+    memory[NUM_PASSED] += 1
+    return True
+
+
+@kernel
+def take_step(memory: Memory, step: int, stack: int, target: int) -> int:
+    """Add what lies behind a step that is more than an edge: a guard, or work on a register. Negative when full."""
+    kind, what, register, element = memory[step], memory[step + 1], memory[step + 2], memory[step + 3]
+    if kind == _GUARD:
+        return add_item(memory, target, stack) if pass_guard(memory, what) else 0
+    if what == _CLOSE:
+        frames = memory[STACKS] + STACK_WORDS * stack
+        first, end = memory[frames], memory[frames + 1]
+        for edge in range(first, end):
+            if is_complete(memory, edge, register):
+                status = add_item(memory, target, memory[memory[STACK_EDGES] + 2 * edge + 1])
+                if status < 0:
+                    return status
+        return 0
+    if what == _TEST:
+        changed = stacks_that_take(memory, stack, register, element)
+    elif what == _ADD:
+        changed = add_element(memory, stack, register, element)
+    else:
+        changed = open_register(memory, stack)
+    if changed == NO_STACK:
+        return 0
+    return changed if changed < 0 else add_item(memory, target, changed)
+
+
+@kernel
 def follow(memory: Memory, state: int) -> int:
     """Add everything that ``state`` of the open closure reaches without a byte."""
     record = memory[STATES] + STATE_WORDS * state
@@ -140,6 +189,11 @@ def follow(memory: Memory, state: int) -> int:
     for edge in range(memory[record + FIRST_CALL], memory[record + END_CALL]):
         call = memory[CALL_EDGES] + 2 * edge
         pushed = stack
+        if memory[call] < 0:
+            status = take_step(memory, memory[STEPS] + 4 * (-1 - memory[call]), stack, memory[call + 1])
+            if status < 0:
+                return status
+            continue
         if memory[call + 1] >= 0:
             pushed = push(memory, memory[call + 1], stack)
             if pushed < 0:

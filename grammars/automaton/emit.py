@@ -30,6 +30,7 @@ __all__ = ["emit_all"]
 _EPSILON, _LITERAL, _FRAGMENT = int(Kind.EPSILON), int(Kind.LITERAL), int(Kind.FRAGMENT)
 _SEQUENCE, _ALTERNATION, _REPEAT = int(Kind.SEQUENCE), int(Kind.ALTERNATION), int(Kind.REPEAT)
 _CALL, _LITERALS, _STRINGS = int(Kind.CALL), int(Kind.LITERALS), int(Kind.JSON_STRINGS)
+_GUARD, _REGISTER = int(Kind.GUARD), int(Kind.REGISTER)
 
 
 @kernel
@@ -161,8 +162,8 @@ def emit_all(
 ) -> tuple[Int32Array, Int32Array, Int32Array, Int32Array, Int32Array, Int32Array]:  # fmt: skip
     """Emit the rules in use and the start node, which becomes rule R; bodies of repeats may become further rules.
 
-    Returns edges (E, 3): source, span or -1, target; calls (C, 3): source, rule, return state; first state and body
-    node of each rule; capacity and flags of each state.
+    Returns edges (E, 3): source, span or -1, target; calls (C, 3): source, rule (or -1 - node of a step), return
+    state; first state and body node of each rule; capacity and flags of each state.
     """
     num_rules = len(rules) + 1
     sizes = np.zeros(4, np.int64)
@@ -226,10 +227,10 @@ def emit_all(
             if table[node, THROUGH_RULE]:
                 rule = rule_of_node(counts, agenda, rule_of, rule_starts, rule_bodies, flags, a)
             emit_repeat(counts, edges, calls, agenda, capacities, flags, table, a, rule, b, c, source, target)
-        elif kind == _CALL:
+        elif kind in (_CALL, _GUARD, _REGISTER):
             row = counts[CALLS]
             calls[row, 0] = source
-            calls[row, 1] = a
+            calls[row, 1] = a if kind == _CALL else -1 - node
             calls[row, 2] = target
             counts[CALLS] = row + 1
     num_rules, num_states = counts[RULES], counts[STATES]

@@ -16,6 +16,7 @@ from collections import defaultdict
 
 import numpy as np
 
+from ..errors import GrammarError
 from ..ir.analyze import BoolArray, strong_components
 from ..ir.nodes import Int32Array
 from .memory import FINAL
@@ -62,13 +63,13 @@ class _Rewriter:
         """Sets of rules that call each other at their left edge; bodies of repeats that became rules among them."""
         offsets, targets = [0], []
         for start in self.rule_starts:
-            calls = {callee for state in self.unread_states(start) for callee, _ in self.calls_of[state]}
+            calls = {callee for state in self.unread_states(start) for callee, _ in self.calls_of[state] if callee >= 0}
             targets += sorted(calls)
             offsets.append(len(targets))
         return strong_components(np.array(offsets), np.array(targets, np.int32), range(len(self.rule_starts)))
 
     def is_nullable(self, rule: int) -> bool:
-        return bool(self.nullable[rule])
+        return rule < 0 or bool(self.nullable[rule])
 
     def goal(self, rule: int) -> int:
         """The new rule for the non-empty texts of ``rule``."""
@@ -106,6 +107,8 @@ class _Rewriter:
                     if span >= 0:
                         self.edges.append([start, span, copy(target)])
                 for callee, target in self.calls_of[state]:
+                    if callee < 0:
+                        raise GrammarError("a guard before anything was read, in a rule that begins with itself")
                     if callee in members and rule in self.component_of:
                         behind[callee].append(copy(target))
                     else:
@@ -117,7 +120,7 @@ class _Rewriter:
                 self.edges.append([here, span, copy(target)])
             for callee, target in self.calls_of[state]:
                 self.call_non_empty(here, callee, copy(target))
-                if self.is_nullable(callee):
+                if callee >= 0 and self.is_nullable(callee):
                     self.edges.append([here, -1, copy(target)])
         for member in members:
             for state in self.states_of(self.rule_starts[member]):
@@ -167,7 +170,7 @@ class _Rewriter:
 
     def call_non_empty(self, source: int, callee: int, target: int) -> None:
         """Call a rule for its non-empty texts only."""
-        plain = callee not in self.component_of and not self.is_nullable(callee)
+        plain = callee < 0 or (callee not in self.component_of and not self.is_nullable(callee))
         self.calls.append([source, callee if plain else self.goal(callee), target])
 
     def unread_states(self, start: int) -> list[int]:

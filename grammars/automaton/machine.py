@@ -18,6 +18,7 @@ from ..limits import Limits
 from ..masks.walk import forget_masks
 from .collect import collect
 from .memory import (
+    BLOCKED,
     BYTE_EDGES,
     CALL_EDGES,
     CLOSURE,
@@ -26,25 +27,41 @@ from .memory import (
     CLOSURE_WORDS,
     EPSILON_EDGES,
     FULL_CONFIGURATIONS,
+    FULL_GUARDED,
     FULL_ITEMS,
     FULL_MASKS,
+    FULL_PENDING,
+    FULL_REGISTERS,
     MAX_CONFIGURATIONS,
     MAX_ITEMS,
+    MAX_SETS,
     MAX_STACKS,
     NUM_CONFIGURATIONS,
+    NUM_GUARDS,
     NUM_ITEMS,
+    NUM_SETS,
     NUM_STACKS,
     NUM_STATES,
+    PASSED,
+    REGISTERS,
+    SET_TABLE,
+    SET_TABLE_SIZE,
+    SET_WIDTH,
+    SET_WORDS,
+    SETS,
     START,
     START_STATE,
     STATES,
+    STEPS,
     TOO_DEEP,
     Memory,
     allocate,
     pool,
+    round_up_power,
     wrap,
 )
 from .network import Network
+from .registers import register_table, set_width
 from .transitions import start
 
 __all__ = ["Machine", "Tenant"]
@@ -92,8 +109,21 @@ class Machine:
             BYTE_EDGES: network.byte_edges.reshape(-1),
             EPSILON_EDGES: network.epsilon_edges,
             CALL_EDGES: network.call_edges.reshape(-1),
+            STEPS: network.steps.reshape(-1),
+            REGISTERS: register_table(network.registers),
         }
-        blanks = {CLOSURE: CLOSURE_WORDS * num_states, CLOSURE_QUEUE: num_states, CLOSURE_STATES: num_states}
+        width = set_width(network.registers)
+        max_sets = self.limits.max_register_sets if network.registers else 0
+        table_size = 2 * round_up_power(max_sets)
+        blanks = {
+            CLOSURE: CLOSURE_WORDS * num_states,
+            CLOSURE_QUEUE: num_states,
+            CLOSURE_STATES: num_states,
+            PASSED: network.num_guards,
+            BLOCKED: network.num_guards,
+            SETS: (SET_WORDS + width) * max_sets,
+            SET_TABLE: table_size,
+        }
         size = sum(map(len, parts.values())) + sum(blanks.values())
         memory, offset = allocate(self.limits, num_words, size)
         for arena, part in parts.items():
@@ -102,11 +132,14 @@ class Machine:
             offset += len(part)
         for arena, length in blanks.items():
             memory[arena] = offset
-            memory[offset : offset + length] = 0
+            if arena not in (SETS, SET_TABLE):  # cleared as far as they are used
+                memory[offset : offset + length] = 0
             offset += length
         finalize(self, pool.give_back, memory)
         memory[NUM_STATES] = num_states
+        memory[NUM_GUARDS] = network.num_guards
         memory[START_STATE] = network.start
+        memory[SET_WIDTH], memory[MAX_SETS], memory[SET_TABLE_SIZE] = width, max_sets, table_size
         return wrap(memory)
 
     def limit_reached(self, status: int) -> LimitExceeded:
@@ -115,6 +148,9 @@ class Machine:
             FULL_CONFIGURATIONS: "max_configurations",
             FULL_ITEMS: "max_items",
             FULL_MASKS: "max_cached_masks",
+            FULL_PENDING: "max_cached_masks",
+            FULL_GUARDED: "max_configurations",
+            FULL_REGISTERS: "max_register_sets",
         }.get(status, "max_stack_nodes")
         return LimitExceeded(limit, getattr(self.limits, limit), "one step of the grammar, or a text nested too deeply")
 
@@ -124,7 +160,7 @@ class Machine:
         Raises :class:`~grammars.errors.LimitExceeded` when what is in use alone fills the table.
         """
         memory, limits = self.memory, self.limits
-        if status == FULL_MASKS:
+        if status in (FULL_MASKS, FULL_PENDING):
             forget_masks(memory)
             self.epoch += 1
             return
@@ -142,6 +178,7 @@ class Machine:
             (NUM_CONFIGURATIONS, MAX_CONFIGURATIONS, "max_configurations"),
             (NUM_ITEMS, MAX_ITEMS, "max_items"),
             (NUM_STACKS, MAX_STACKS, "max_stack_nodes"),
+            (NUM_SETS, MAX_SETS, "max_register_sets"),
         ):
             if memory[used] > memory[most] // 4 * 3:
                 raise LimitExceeded(limit, getattr(limits, limit), "the text and its matchers in use")

@@ -40,6 +40,7 @@ MEASURES = 8
 _NEVER, _EPSILON, _LITERAL, _FRAGMENT = int(Kind.NEVER), int(Kind.EPSILON), int(Kind.LITERAL), int(Kind.FRAGMENT)
 _SEQUENCE, _ALTERNATION, _REPEAT = int(Kind.SEQUENCE), int(Kind.ALTERNATION), int(Kind.REPEAT)
 _CALL, _LITERALS, _STRINGS = int(Kind.CALL), int(Kind.LITERALS), int(Kind.JSON_STRINGS)
+_GUARD, _REGISTER = int(Kind.GUARD), int(Kind.REGISTER)
 
 COPY_LIMIT = 64  # edges that the copies of a repeat's body may make before the body becomes a rule
 
@@ -83,6 +84,8 @@ def measure_leaf(
                 low, high = fragment_edges[edge, 1], fragment_edges[edge, 2]
                 outside = outside and low <= high and not reads_text(low, high)
         table[node, STARTS_OUTSIDE_TEXT] = outside
+    elif kind in (_GUARD, _REGISTER):
+        table[node, NUM_CALLS] = 1
     elif kind == _CALL:
         table[node, NUM_CALLS] = 1
         body = rules[a]

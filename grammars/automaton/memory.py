@@ -8,7 +8,7 @@ copied to grow and an idle machine costs what it has touched.
 Layout, all counts in int32 words::
 
     header | stacks | stack edges | stack table | unions | union scratch | configurations | items | configuration table
-           | transitions | masks | walk path | network | closure
+           | transitions | guarded | masks | pending | walk path | network | closure
 
 The last two depend on the grammar; the others on :class:`~grammars.limits.Limits` and the vocabulary.
 """
@@ -26,7 +26,7 @@ from ..ir.nodes import Int32Array
 from ..jit import CHECKED
 from ..limits import Limits
 
-__all__ = ["CheckedMemory", "Memory", "allocate", "layout", "pool", "reserve"]
+__all__ = ["CheckedMemory", "Memory", "allocate", "layout", "pool", "reserve", "round_up_power"]
 
 # -- header: bases of arenas --------------------------------------------------------------------------------------
 STACKS: Final = 0  # 4 words a stack set: first edge, end of edges, holds the empty stack, hash
@@ -47,6 +47,8 @@ CLOSURE: Final = 14  # 4 words a network state: stamp, stack set, queued, spare
 CLOSURE_QUEUE: Final = 15  # states waiting
 CLOSURE_STATES: Final = 16  # states reached
 UNION_SCRATCH: Final = 17  # edges of unions under way
+GUARDED: Final = 18  # transitions that hang on guards: target, number of guards, the guards
+PENDING: Final = 19  # 3 words a place in a token walk where guards are asked: trie node, configuration, byte
 
 # -- header: counts -----------------------------------------------------------------------------------------------
 NUM_STACKS: Final = 20
@@ -77,7 +79,27 @@ START: Final = 40  # the first configuration
 COUNT_STEPS: Final = 44
 COUNT_WALKS: Final = 45
 COUNT_VISITED: Final = 46
-HEADER_WORDS: Final = 64
+
+# -- header: guards -----------------------------------------------------------------------------------------------
+NUM_GUARDS: Final = 50
+PASSED: Final = 56  # arena: guards that the open closure went through
+BLOCKED: Final = 57  # arena: 1 word a guard, 1 while it does not agree
+NUM_PASSED: Final = 51
+GUARDED_WORDS: Final = 52  # of GUARDED in use
+MAX_GUARDED_WORDS: Final = 53
+NUM_PENDING: Final = 54
+MAX_PENDING: Final = 55
+
+# -- header: registers --------------------------------------------------------------------------------------------
+STEPS: Final = 60  # arena: 4 words a step without a byte that is more than an edge: its node in the IR
+REGISTERS: Final = 61  # arena: what each register holds and needs
+SETS: Final = 62  # arena: the sets that registers hold
+SET_TABLE: Final = 63  # hash table of sets, entry = id + 1
+SET_WIDTH: Final = 64  # words of bits of a set
+NUM_SETS: Final = 65
+MAX_SETS: Final = 66
+SET_TABLE_SIZE: Final = 67  # power of two
+HEADER_WORDS: Final = 80
 
 STACK_WORDS: Final = 4
 CONFIGURATION_WORDS: Final = 8
@@ -88,6 +110,11 @@ UNION_SLOTS: Final = 1024
 UNION_SCRATCH_WORDS: Final = 1 << 19
 SMALLEST_TABLE: Final = 1024
 WALK_PATH_WORDS: Final = 4096  # no token is longer
+PENDING_WORDS: Final = 3
+REGISTER_WORDS: Final = 5  # and the bits of what it requires, see automaton/registers.py
+SET_WORDS: Final = 3  # and its bits
+GUARDED_WORDS_RESERVED: Final = 1 << 20
+PENDING_RESERVED: Final = 1 << 21
 
 # offsets inside a configuration's record
 FIRST_ITEM: Final = 0
@@ -96,6 +123,8 @@ FLAGS: Final = 2
 CAPACITY: Final = 3
 MASK_ROW: Final = 4  # -1: not computed
 HASH: Final = 5
+FIRST_PENDING: Final = 6  # of the walk that made the mask
+END_PENDING: Final = 7
 
 # flags of a configuration
 ACCEPTING: Final = 1  # the text so far is complete
@@ -125,6 +154,10 @@ FULL_ITEMS: Final = -11
 FULL_STACKS: Final = -12
 FULL_MASKS: Final = -13
 TOO_DEEP: Final = -14
+FULL_GUARDED: Final = -15
+FULL_PENDING: Final = -16
+FULL_REGISTERS: Final = -17
+FIRST_GUARDED: Final = -1000  # -1000 - n: see word n of GUARDED
 
 
 class CheckedMemory:
@@ -171,7 +204,8 @@ def reserve(num_words: int) -> Int32Array:
     return np.frombuffer(mmap.mmap(-1, 4 * num_words, flags=flags), np.int32)
 
 
-def _round_up_power(value: int) -> int:
+def round_up_power(value: int) -> int:
+    """The least power of two that is not below ``value``."""
     return 1 << max(0, value - 1).bit_length()
 
 
@@ -181,14 +215,16 @@ def layout(limits: Limits, num_words: int) -> dict[int, int]:
     return {
         STACKS: STACK_WORDS * limits.max_stack_nodes,
         STACK_EDGES: 2 * stack_edges,
-        STACK_TABLE: max(SMALLEST_TABLE, 2 * _round_up_power(limits.max_stack_nodes)),
+        STACK_TABLE: max(SMALLEST_TABLE, 2 * round_up_power(limits.max_stack_nodes)),
         UNIONS: UNION_WORDS * UNION_SLOTS,
         UNION_SCRATCH: UNION_SCRATCH_WORDS + 2,
         CONFIGURATIONS: CONFIGURATION_WORDS * limits.max_configurations,
         ITEMS: 2 * limits.max_items,
-        CONFIGURATION_TABLE: max(SMALLEST_TABLE, 2 * _round_up_power(limits.max_configurations)),
+        CONFIGURATION_TABLE: max(SMALLEST_TABLE, 2 * round_up_power(limits.max_configurations)),
         TRANSITIONS: 256 * limits.max_configurations,
-        MASKS: num_words * limits.max_cached_masks,
+        GUARDED: GUARDED_WORDS_RESERVED,
+        PENDING: PENDING_WORDS * PENDING_RESERVED,
+        MASKS: num_words * (limits.max_cached_masks + 1),  # the last is for masks that guards narrow
         WALK_PATH: WALK_PATH_WORDS,
     }
 
@@ -206,6 +242,8 @@ def header(limits: Limits, num_words: int) -> tuple[Int32Array, int]:
     words[MAX_CONFIGURATIONS] = limits.max_configurations
     words[MAX_ITEMS] = limits.max_items
     words[MAX_MASKS] = limits.max_cached_masks
+    words[MAX_GUARDED_WORDS] = GUARDED_WORDS_RESERVED
+    words[MAX_PENDING] = PENDING_RESERVED
     words[NUM_WORDS] = num_words
     words[STACK_TABLE_SIZE] = SMALLEST_TABLE
     words[CONFIGURATION_TABLE_SIZE] = SMALLEST_TABLE

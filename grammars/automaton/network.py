@@ -9,7 +9,7 @@ import numpy as np
 from ..errors import LimitExceeded, UnsatisfiableGrammar
 from ..ir.analyze import analyze
 from ..ir.json_character import character_table
-from ..ir.nodes import IR, Int32Array
+from ..ir.nodes import IR, Int32Array, Register
 from ..limits import DEFAULT_LIMITS, Limits
 from .emit import emit_all
 from .left_recursion import remove_left_recursion
@@ -25,7 +25,8 @@ class Network:
     """A recursive transition network over bytes, frozen.
 
     ``states`` (S, STATE_WORDS) index into ``byte_edges`` (E, 2: low | high << 8, target), ``epsilon_edges`` (P,) and
-    ``call_edges`` (C, 2: first state of the rule, return state or -1); see :mod:`grammars.automaton.memory`.
+    ``call_edges`` (C, 2: first state of the rule, or -1 - step; return state or -1),
+    ``steps`` (T, 4) are nodes of the IR: guards, and work on ``registers``; see :mod:`grammars.automaton.memory`.
     """
 
     states: Int32Array
@@ -33,6 +34,9 @@ class Network:
     epsilon_edges: Int32Array
     call_edges: Int32Array
     start: int
+    steps: Int32Array
+    registers: tuple[Register, ...] = ()
+    num_guards: int = 0
 
     @property
     def num_states(self) -> int:
@@ -65,5 +69,24 @@ def build_network(ir: IR, *, limits: Limits = DEFAULT_LIMITS) -> Network:
             edges, calls, rule_starts, flags, capacities, nullable
         )
         neutral = np.append(neutral, np.zeros(len(rule_starts) - len(neutral), np.bool_))
-    packed = pack(edges, calls, rule_starts, capacities, flags, neutral)
-    return Network(*packed, start=int(rule_starts[len(ir.rules)]))
+    states, byte_edges, epsilon_edges, call_edges = pack(edges, calls, rule_starts, capacities, flags, neutral)
+    return Network(
+        states,
+        byte_edges,
+        epsilon_edges,
+        call_edges,
+        start=int(rule_starts[len(ir.rules)]),
+        steps=_number_steps(ir, call_edges),
+        registers=ir.registers,
+        num_guards=len(ir.guards),
+    )
+
+
+def _number_steps(ir: IR, call_edges: Int32Array) -> Int32Array:
+    """Renumber the calls that are steps, from nodes of the IR to rows of the array returned."""
+    is_step = call_edges[:, 0] < 0
+    if not is_step.any():
+        return np.empty((0, 4), np.int32)
+    nodes, numbers = np.unique(-1 - call_edges[is_step, 0], return_inverse=True)
+    call_edges[is_step, 0] = -1 - numbers
+    return ir.nodes[nodes]

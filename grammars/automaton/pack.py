@@ -98,7 +98,7 @@ def mark_text(
             span = byte_edges[edge, 0]
             takes = takes or reads_text(span & 0xFF, span >> 8)
         for call in order[record[FIRST_CALL] : record[END_CALL]]:
-            takes = takes or neutral[calls[call, 1]]
+            takes = takes or (calls[call, 1] >= 0 and neutral[calls[call, 1]])
         if takes:
             record[STATE_FLAGS] |= TAKES_TEXT
 
@@ -139,6 +139,10 @@ def pack(
     for place in range(len(calls)):
         row = call_order[place]
         back = forward[calls[row, 2]]
+        if calls[row, 1] < 0:
+            call_edges[place, 0] = calls[row, 1]
+            call_edges[place, 1] = back
+            continue
         record = states[back]
         ends_there = record[STATE_FLAGS] & FINAL and (
             record[FIRST_EDGE] == record[END_EDGE]

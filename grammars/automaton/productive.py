@@ -31,7 +31,8 @@ def productive_states(
                 changed = True
         for row in range(len(calls)):
             source, rule, back = calls[row, 0], calls[row, 1], calls[row, 2]
-            if productive[back] and productive[rule_starts[rule]] and not productive[source]:
+            matches = rule < 0 or productive[rule_starts[rule]]  # a guard may agree
+            if productive[back] and matches and not productive[source]:
                 productive[source] = True
                 changed = True
     return productive
@@ -42,5 +43,6 @@ def drop_unproductive(
 ) -> tuple[Int32Array, Int32Array]:
     """The byte and epsilon edges, and the calls, that lie on a way to the end of their rule."""
     productive = productive_states(edges, calls, rule_starts, flags)
-    keep_calls = productive[calls[:, 2]] & productive[rule_starts[calls[:, 1]]]
+    matches = (calls[:, 1] < 0) | productive[rule_starts[np.maximum(calls[:, 1], 0)]]
+    keep_calls = productive[calls[:, 2]] & matches
     return edges[productive[edges[:, 2]]], calls[keep_calls]

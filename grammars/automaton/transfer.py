@@ -21,6 +21,10 @@ from .memory import (
     ITEMS,
     MAX_ITEMS,
     NUM_ITEMS,
+    NUM_SETS,
+    SET_WIDTH,
+    SET_WORDS,
+    SETS,
     STACK_EDGES,
     STACK_WORDS,
     STACKS,
@@ -29,9 +33,32 @@ from .memory import (
     UNION_SCRATCH_WORDS,
     Memory,
 )
+from .registers import find_or_add_set
 from .stacks import find_or_add, mix
 
 __all__ = ["transfer"]
+
+
+@kernel
+def transfer_set(source: Memory, target: Memory, set_id: int) -> int:
+    """The id in ``target`` of a set of a register, or FULL_REGISTERS."""
+    size = SET_WORDS + source[SET_WIDTH]
+    old, new = source[SETS] + size * set_id, target[SETS] + size * target[NUM_SETS]
+    for word in range(size):
+        target[new + word] = source[old + word]
+    return find_or_add_set(target)
+
+
+@kernel
+def insert_edge(target: Memory, first: int, count: int, return_state: int, below: int) -> None:
+    """Put an edge into the ``count`` sorted ones at ``first``: the ids of sets may have another order here."""
+    place = first + 2 * count
+    while place > first and target[place - 2] > return_state:
+        target[place] = target[place - 2]
+        target[place + 1] = target[place - 1]
+        place -= 2
+    target[place] = return_state
+    target[place + 1] = below
 
 
 @kernel
@@ -61,8 +88,13 @@ def transfer_stack(source: Memory, target: Memory, stack: int, known: Int32Array
                 return TOO_DEEP
             for index in range(count):
                 pair = source[STACK_EDGES] + 2 * (source[record] + index)
-                target[scratch + 2 * index] = source[pair]
-                target[scratch + 2 * index + 1] = known[source[pair + 1]] - 1
+                return_state = source[pair]
+                if return_state < 0:
+                    set_id = transfer_set(source, target, -2 - return_state)
+                    if set_id < 0:
+                        return set_id
+                    return_state = -2 - set_id
+                insert_edge(target, scratch, index, return_state, known[source[pair + 1]] - 1)
             carried = find_or_add(target, scratch, count, source[record + 2])
             if carried < 0:
                 return carried

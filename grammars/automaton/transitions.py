@@ -6,6 +6,7 @@ from ..jit import kernel
 from .configurations import add_item, clear_configurations, close_closure, open_closure
 from .memory import (
     ACCEPTING,
+    BLOCKED,
     BYTE_EDGES,
     CONFIGURATION_WORDS,
     CONFIGURATIONS,
@@ -14,10 +15,18 @@ from .memory import (
     END_EDGE,
     END_ITEM,
     FIRST_EDGE,
+    FIRST_GUARDED,
     FIRST_ITEM,
     FLAGS,
+    FULL_GUARDED,
+    GUARDED,
+    GUARDED_WORDS,
     ITEMS,
+    MAX_GUARDED_WORDS,
     NUM_MASKS,
+    NUM_PASSED,
+    NUM_PENDING,
+    PASSED,
     START,
     START_STATE,
     STATE_WORDS,
@@ -26,17 +35,29 @@ from .memory import (
     UNKNOWN,
     Memory,
 )
+from .registers import clear_sets
 from .stacks import clear_stacks
 
-__all__ = ["forced_bytes", "next_configuration", "run_bytes", "start"]
+__all__ = [
+    "filtered_transition",
+    "forced_bytes",
+    "guarded_target",
+    "next_configuration",
+    "run_bytes",
+    "run_to_guard",
+    "start",
+]
 
 
 @kernel
 def start(memory: Memory) -> int:
     """Clear all tables and make the first configuration; its id, DEAD when the language is empty, or what is full."""
     clear_stacks(memory)
+    clear_sets(memory)
     clear_configurations(memory)
     memory[NUM_MASKS] = 0
+    memory[NUM_PENDING] = 0
+    memory[GUARDED_WORDS] = 0
     open_closure(memory)
     add_item(memory, memory[START_STATE], 0)
     first = close_closure(memory)
@@ -45,8 +66,33 @@ def start(memory: Memory) -> int:
 
 
 @kernel
+def add_guarded(memory: Memory, target: int) -> int:
+    """Note that the way to ``target`` hangs on the guards that the closure passed; the code of the note."""
+    count = memory[NUM_PASSED]
+    place = memory[GUARDED_WORDS]
+    if place + 2 + count > memory[MAX_GUARDED_WORDS]:
+        return FULL_GUARDED
+    words = memory[GUARDED] + place
+    memory[words] = target
+    memory[words + 1] = count
+    for index in range(count):
+        memory[words + 2 + index] = memory[memory[PASSED] + index]
+    memory[GUARDED_WORDS] = place + 2 + count
+    return FIRST_GUARDED - place
+
+
+@kernel
+def guarded_target(memory: Memory, code: int) -> int:
+    """Where a guarded transition leads when every guard agrees."""
+    return memory[memory[GUARDED] + FIRST_GUARDED - code]
+
+
+@kernel
 def compute_transition(memory: Memory, configuration: int, byte: int) -> int:
-    """Take one byte and remember where it leads, for every byte that no edge tells apart from it."""
+    """Take one byte and remember where it leads, for every byte that no edge tells apart from it.
+
+    The result is a configuration, DEAD, what is full, or at most FIRST_GUARDED: a transition that hangs on guards.
+    """
     memory[COUNT_STEPS] += 1
     states, edges, items = memory[STATES], memory[BYTE_EDGES], memory[ITEMS]
     record = memory[CONFIGURATIONS] + CONFIGURATION_WORDS * configuration
@@ -70,7 +116,9 @@ def compute_transition(memory: Memory, configuration: int, byte: int) -> int:
                 if status < 0:
                     return status
     target = close_closure(memory)
-    if target >= DEAD:
+    if target > 0 and memory[NUM_PASSED] > 0:
+        target = add_guarded(memory, target)
+    if target >= DEAD or target <= FIRST_GUARDED:
         row = memory[TRANSITIONS] + 256 * configuration
         for other in range(row + lowest, row + highest + 1):
             memory[other] = target
@@ -79,11 +127,38 @@ def compute_transition(memory: Memory, configuration: int, byte: int) -> int:
 
 @kernel
 def next_configuration(memory: Memory, configuration: int, byte: int) -> int:
-    """Where the byte leads: a configuration, DEAD, or what is full."""
+    """Where the byte leads when every guard agrees: a configuration, DEAD, or what is full."""
     target = memory[memory[TRANSITIONS] + 256 * configuration + byte]
     if target == UNKNOWN:
         target = compute_transition(memory, configuration, byte)
+    if target <= FIRST_GUARDED:
+        target = guarded_target(memory, target)
     return target
+
+
+@kernel
+def filtered_transition(memory: Memory, configuration: int, byte: int, blocked: Memory) -> int:
+    """Where the byte leads when the guards in ``blocked`` do not agree: only the stacks through them are lost.
+
+    Nothing is remembered. A configuration, DEAD, or what is full.
+    """
+    states, edges, items = memory[STATES], memory[BYTE_EDGES], memory[ITEMS]
+    record = memory[CONFIGURATIONS] + CONFIGURATION_WORDS * configuration
+    for index in range(len(blocked)):
+        memory[memory[BLOCKED] + blocked[index]] = 1
+    open_closure(memory)
+    status = 0
+    for item in range(memory[record + FIRST_ITEM], memory[record + END_ITEM]):
+        state = states + STATE_WORDS * memory[items + 2 * item]
+        for edge in range(memory[state + FIRST_EDGE], memory[state + END_EDGE]):
+            span = memory[edges + 2 * edge]
+            if status >= 0 and span & 0xFF <= byte <= span >> 8:
+                status = add_item(memory, memory[edges + 2 * edge + 1], memory[items + 2 * item + 1])
+    if status >= 0:
+        status = close_closure(memory)
+    for index in range(len(blocked)):
+        memory[memory[BLOCKED] + blocked[index]] = 0
+    return status
 
 
 @kernel
@@ -97,10 +172,30 @@ def run_bytes(memory: Memory, configuration: int, data: Memory, first: int, end:
 
 
 @kernel
+def run_to_guard(memory: Memory, configuration: int, data: Memory, first: int, end: int, stopped: Memory) -> int:
+    """Take ``data[first:end]`` up to the first byte that hangs on guards, whose index ``stopped[0]`` becomes.
+
+    Where there is none, ``stopped[0]`` becomes ``end``. The configuration before that byte, DEAD, or what is full.
+    """
+    stopped[0] = end
+    for index in range(first, end):
+        target = memory[memory[TRANSITIONS] + 256 * configuration + data[index]]
+        if target == UNKNOWN:
+            target = compute_transition(memory, configuration, data[index])
+        if target <= FIRST_GUARDED:
+            stopped[0] = index
+            break
+        configuration = target
+        if target < 0:
+            break
+    return configuration
+
+
+@kernel
 def forced_bytes(memory: Memory, configuration: int, output: Memory) -> int:
     """Write the bytes that have no alternative into ``output``; how many, or what is full.
 
-    It ends where the text may stop, where two bytes are possible, or when ``output`` is full.
+    It ends where the text may stop, where two bytes are possible, at a guard, or when ``output`` is full.
     """
     count = 0
     while count < len(output):
@@ -114,9 +209,14 @@ def forced_bytes(memory: Memory, configuration: int, output: Memory) -> int:
                 only = byte
         if only < 0:
             break
-        configuration = next_configuration(memory, configuration, only)
-        if configuration < 0:
-            return configuration
+        target = memory[memory[TRANSITIONS] + 256 * configuration + only]
+        if target == UNKNOWN:
+            target = compute_transition(memory, configuration, only)
+        if target <= FIRST_GUARDED:
+            break
+        if target < 0:
+            return target
+        configuration = target
         output[count] = only
         count += 1
     return count

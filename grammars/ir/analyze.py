@@ -23,6 +23,7 @@ _NEVER, _EPSILON, _SEQUENCE, _ALTERNATION = (
     int(Kind.ALTERNATION),
 )
 _REPEAT, _CALL, _FRAGMENT = int(Kind.REPEAT), int(Kind.CALL), int(Kind.FRAGMENT)
+_GUARD, _REGISTER = int(Kind.GUARD), int(Kind.REGISTER)
 
 
 class Facts(NamedTuple):
@@ -51,7 +52,7 @@ def fixpoint(nodes: Int32Array, children: Int32Array, rules: Int32Array, leaf_va
             value = leaf_value
             if kind == _NEVER:
                 value = False
-            elif kind == _EPSILON:
+            elif kind in (_EPSILON, _GUARD, _REGISTER):
                 value = True
             elif kind == _FRAGMENT:
                 value = leaf_value or nodes[node, 3] != 0

@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from functools import lru_cache
 from itertools import chain
 
@@ -20,7 +20,7 @@ import numpy as np
 from ..errors import LimitExceeded
 from ..limits import DEFAULT_LIMITS, Limits
 from .charset import JSON_TEXT, Charset, contains
-from .nodes import IR, UNBOUNDED, Int32Array, Kind, NodeId, RuleId
+from .nodes import IR, OTHER_ELEMENT, UNBOUNDED, Int32Array, Kind, NodeId, Register, RegisterStep, RuleId
 from .utf8 import Fragment, trim_fragment, utf8_fragment
 
 __all__ = ["Builder"]
@@ -28,6 +28,7 @@ __all__ = ["Builder"]
 _NEVER, _EPSILON, _LITERAL, _FRAGMENT = int(Kind.NEVER), int(Kind.EPSILON), int(Kind.LITERAL), int(Kind.FRAGMENT)
 _SEQUENCE, _ALTERNATION, _REPEAT = int(Kind.SEQUENCE), int(Kind.ALTERNATION), int(Kind.REPEAT)
 _CALL, _LITERALS, _JSON_STRINGS = int(Kind.CALL), int(Kind.LITERALS), int(Kind.JSON_STRINGS)
+_GUARD, _REGISTER = int(Kind.GUARD), int(Kind.REGISTER)
 
 MOST_FLATTENED = 4
 """A sequence in a sequence is taken apart, so that literals meet, only if short: a long one would be copied often."""
@@ -57,6 +58,8 @@ class Builder:
         self._fragments: list[Fragment] = []
         self._rules = array("i")
         self._rule_names: list[str] = []
+        self._guards: dict[Hashable, int] = {}
+        self._registers: list[Register] = []
         self._known: dict[tuple[object, ...], NodeId] = {}
         self._literal_of: dict[NodeId, bytes] = {}
         self._parts_of: dict[NodeId, tuple[NodeId, ...]] = {}  # children of SEQUENCE, ALTERNATION and LITERALS nodes
@@ -71,6 +74,8 @@ class Builder:
         other._fragments = self._fragments.copy()
         other._rules = self._rules[:]
         other._rule_names = self._rule_names.copy()
+        other._guards = self._guards.copy()
+        other._registers = self._registers.copy()
         other._known = self._known.copy()
         other._literal_of = self._literal_of.copy()
         other._parts_of = self._parts_of.copy()
@@ -249,6 +254,35 @@ class Builder:
         self.define_rule(rule, body)
         return self.call(rule)
 
+    def guard(self, question: Hashable) -> NodeId:
+        """The empty text, where a guard agrees with what was read so far.
+
+        ``question`` says what the guard asks; equal questions are one guard. It is put behind a node whose texts a
+        finite automaton cannot tell from others, such as an array whose items must differ.
+        """
+        return self._leaf(_GUARD, self._guards.setdefault(question, len(self._guards)), 0, 0)
+
+    def declare_register(self, register: Register) -> int:
+        """The id of a new register, for :meth:`register`."""
+        self._registers.append(register)
+        return len(self._registers) - 1
+
+    def register(self, step: RegisterStep, register: int, element: int = OTHER_ELEMENT) -> NodeId:
+        """The empty text, doing ``step`` to a register; every way from OPEN to CLOSE must stay within one rule.
+
+        Two letters of three, in any order:
+
+        >>> builder = Builder()
+        >>> letters = builder.declare_register(Register(3, least=2, most=2))
+        >>> def letter(index: int) -> NodeId:
+        ...     test, add = (builder.register(step, letters, index) for step in (RegisterStep.TEST, RegisterStep.ADD))
+        ...     return builder.sequence(test, builder.literal("abc"[index]), add)
+        >>> some = builder.repeat(builder.alternation(*map(letter, range(3))), 0)
+        >>> begin, end = (builder.register(step, letters) for step in (RegisterStep.OPEN, RegisterStep.CLOSE))
+        >>> ir = builder.finish(builder.sequence(begin, some, end))
+        """
+        return self._leaf(_REGISTER, int(step), register, element)
+
     # -- the end ------------------------------------------------------------------------------------------------
 
     def finish(self, start: NodeId) -> IR:
@@ -271,6 +305,8 @@ class Builder:
             rules=_int32(self._rules),
             rule_names=tuple(self._rule_names),
             start=start,
+            registers=tuple(self._registers),
+            guards=tuple(self._guards),
         )
 
     # -- inside -------------------------------------------------------------------------------------------------

@@ -5,14 +5,26 @@ Front ends never fill these arrays by hand; they use :class:`~grammars.ir.builde
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import NewType
+from typing import NamedTuple, NewType
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["IR", "UNBOUNDED", "Int32Array", "Kind", "NodeId", "RuleId"]
+__all__ = [
+    "ANY_ELEMENT",
+    "IR",
+    "OTHER_ELEMENT",
+    "UNBOUNDED",
+    "Int32Array",
+    "Kind",
+    "NodeId",
+    "Register",
+    "RegisterStep",
+    "RuleId",
+]
 
 NodeId = NewType("NodeId", int)
 RuleId = NewType("RuleId", int)
@@ -46,6 +58,43 @@ class Kind(IntEnum):
     JSON_STRINGS = 9
     """JSON strings, quotes included, by the text they mean. a: offset into ``children``, b: how many: LITERAL nodes
     (EPSILON for the empty text). c: 1 in every spelling, not just the canonical one; 2 all strings *but* these."""
+    GUARD = 10
+    """Matches the empty text where a guard agrees with what was read so far. a: index into ``guards``."""
+    REGISTER = 11
+    """Matches the empty text, and works on a register. a: what it does (:class:`RegisterStep`), b: which register,
+    c: which element, or ``OTHER_ELEMENT`` or ``ANY_ELEMENT``."""
+
+
+OTHER_ELEMENT = -1
+"""Of a register: one of those that are only counted."""
+ANY_ELEMENT = -2
+"""Of a register: whichever."""
+
+
+class RegisterStep(IntEnum):
+    """What a REGISTER node does. All that one register goes through stands in one rule, each way from OPEN to CLOSE."""
+
+    OPEN = 0
+    """Begin with nothing noted."""
+    TEST = 1
+    """No way on unless the element can still be noted and the register be closed after all."""
+    ADD = 2
+    """Note the element."""
+    CLOSE = 3
+    """End; no way on unless all that is required was noted."""
+
+
+class Register(NamedTuple):
+    """Which of ``size`` elements have been, and how many: what may come in any order, each at most once."""
+
+    size: int
+    required: tuple[int, ...] = ()
+    """Elements without which it does not close."""
+    least: int = 0
+    most: int | None = None
+    """Bounds of how many, the others included."""
+    others: bool = False
+    """Whether there are elements beyond the ``size`` ones, which are only counted."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,3 +115,7 @@ class IR:
     rules: Int32Array
     rule_names: tuple[str, ...]
     start: NodeId
+    registers: tuple[Register, ...] = ()
+    """What the REGISTER nodes work on."""
+    guards: tuple[Hashable, ...] = ()
+    """What the GUARD nodes ask, in the words of whoever built them: opaque to everything but the matcher's judge."""

@@ -74,7 +74,9 @@ def writable_states(
                 found = found or writable[epsilon_edges[edge]]
             for edge in range(record[FIRST_CALL], record[END_CALL]):
                 back = call_edges[edge, 1]
-                found = found or (writable[call_edges[edge, 0]] and (back < 0 or writable[back]))
+                callee = call_edges[edge, 0]
+                matches = callee < 0 or writable[callee]  # a guard may agree
+                found = found or (matches and (back < 0 or writable[back]))
             if found:
                 writable[state] = changed = True
     return writable
@@ -191,7 +193,7 @@ class Spelling:
             one = todo[-1]
             record = memory[STACKS] + STACK_WORDS * one
             pairs = [memory[STACK_EDGES] + 2 * edge for edge in range(memory[record], memory[record + 1])]
-            below = [int(memory[pair + 1]) for pair in pairs if self.writable[memory[pair]]]
+            below = [int(memory[pair + 1]) for pair in pairs if memory[pair] < 0 or self.writable[memory[pair]]]
             missing = [other for other in below if other not in self.writable_stacks]
             if missing:
                 todo.extend(missing)

@@ -14,22 +14,30 @@ from ..automaton.memory import (
     COUNT_VISITED,
     COUNT_WALKS,
     DEAD,
+    END_PENDING,
+    FIRST_GUARDED,
+    FIRST_PENDING,
     FLAGS,
     FULL_MASKS,
+    FULL_PENDING,
     MASK_ROW,
     MASKS,
     MAX_MASKS,
+    MAX_PENDING,
     NUM_CONFIGURATIONS,
     NUM_MASKS,
+    NUM_PENDING,
     NUM_WORDS,
     ONLY_TEXT,
+    PENDING,
+    PENDING_WORDS,
     TRANSITIONS,
     UNBOUNDED_CAPACITY,
     UNKNOWN,
     WALK_PATH,
     Memory,
 )
-from ..automaton.transitions import compute_transition, next_configuration
+from ..automaton.transitions import compute_transition, guarded_target, run_bytes
 from ..jit import copy_words, kernel
 from ..vocabulary.bitmask import TokenBitmask
 from ..vocabulary.tables import (
@@ -59,8 +67,25 @@ def set_bit(memory: Memory, mask: int, token: int) -> None:
 
 
 @kernel
-def walk_subtree(memory: Memory, tables: Memory, node: int, target: int, mask: int) -> int:
-    """Walk one subtree of the trie, whose first byte led to ``target``; negative when a table is full."""
+def note_pending(memory: Memory, node: int, configuration: int, inside: int) -> int:
+    """Note a node of the trie at which guards are asked; ``inside``: 1 below another such node. Negative when full."""
+    place = memory[NUM_PENDING]
+    if place >= memory[MAX_PENDING]:
+        return FULL_PENDING
+    words = memory[PENDING] + PENDING_WORDS * place
+    memory[words] = node
+    memory[words + 1] = configuration
+    memory[words + 2] = inside
+    memory[NUM_PENDING] = place + 1
+    return 0
+
+
+@kernel
+def walk_subtree(memory: Memory, tables: Memory, node: int, target: int, mask: int, is_pending: bool) -> int:
+    """Walk one subtree of the trie, whose first byte led to ``target``; negative when a table is full.
+
+    Guards are taken to agree; where they are asked is noted. ``is_pending``: they are at the root already.
+    """
     path, transitions, nodes = memory[WALK_PATH], memory[TRANSITIONS], tables[NODES]
     end = node + (tables[nodes + 2 * node] >> 8)
     token = tables[nodes + 2 * node + 1] & TOKEN_MASK
@@ -68,6 +93,7 @@ def walk_subtree(memory: Memory, tables: Memory, node: int, target: int, mask: i
         set_bit(memory, mask, token - 1)
     memory[path] = target
     first = node
+    pending_end = end if is_pending else first
     node += 1
     while node < end:
         word = tables[nodes + 2 * node]
@@ -77,8 +103,15 @@ def walk_subtree(memory: Memory, tables: Memory, node: int, target: int, mask: i
         target = memory[transitions + 256 * here + (word & 0xFF)]
         if target == UNKNOWN:
             target = compute_transition(memory, here, word & 0xFF)
-            if target < DEAD:
+        if target < DEAD:
+            if target > FIRST_GUARDED:
                 return target
+            status = note_pending(memory, node, here, 1 if node < pending_end else 0)
+            if status < 0:
+                return status
+            if node >= pending_end:
+                pending_end = node + (word >> 8)
+            target = guarded_target(memory, target)
         if target < 0:
             node += word >> 8
         else:
@@ -107,14 +140,23 @@ def compute_bitmask(memory: Memory, tables: Memory, configuration: int, mask: in
     else:
         for word in range(mask, mask + num_words):
             memory[word] = 0
+    memory[record + FIRST_PENDING] = memory[NUM_PENDING]
     for byte in range(256):
         node = tables[roots + byte]
-        if node >= 0 and memory[memory[TRANSITIONS] + 256 * configuration + byte] != DEAD:
-            target = next_configuration(memory, configuration, byte)
+        target = memory[memory[TRANSITIONS] + 256 * configuration + byte]
+        if node >= 0 and target != DEAD:
+            if target == UNKNOWN:
+                target = compute_transition(memory, configuration, byte)
+            is_pending = target <= FIRST_GUARDED
+            if is_pending:
+                status = note_pending(memory, node, configuration, 0)
+                target = guarded_target(memory, target) if status == 0 else status
             if target >= 0:
-                target = walk_subtree(memory, tables, node, target, mask)
+                target = walk_subtree(memory, tables, node, target, mask, is_pending)
             if target < DEAD:
+                memory[NUM_PENDING] = memory[record + FIRST_PENDING]
                 return target
+    memory[record + END_PENDING] = memory[NUM_PENDING]
     twins = tables[TWINS]
     for twin in range(tables[NUM_TWINS]):
         token = tables[twins + 2 * twin]
@@ -151,6 +193,7 @@ def forget_masks(memory: Memory) -> None:
     for configuration in range(1, memory[NUM_CONFIGURATIONS]):
         memory[memory[CONFIGURATIONS] + CONFIGURATION_WORDS * configuration + MASK_ROW] = -1
     memory[NUM_MASKS] = 0
+    memory[NUM_PENDING] = 0
 
 
 @kernel
@@ -162,8 +205,4 @@ def consume_token(memory: Memory, tables: Memory, configuration: int, token: int
     end = tables[tables[TOKEN_OFFSETS] + token + 1]
     if first == end:
         return DEAD
-    for index in range(tables[TOKEN_BYTES] + first, tables[TOKEN_BYTES] + end):
-        configuration = next_configuration(memory, configuration, tables[index])
-        if configuration < 0:
-            break
-    return configuration
+    return run_bytes(memory, configuration, tables, tables[TOKEN_BYTES] + first, tables[TOKEN_BYTES] + end)

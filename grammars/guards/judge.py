@@ -1,0 +1,82 @@
+"""Follows the text of one sequence, and answers what the guards of its grammar ask."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import cast
+
+from .place import START, Place, advance
+from .questions import Question
+from .reading import Reading, Seen
+
+__all__ = ["Judge"]
+
+MOST_ANSWERS = 4_096
+
+
+class Judge:
+    """The text of one sequence and the places in it; goes back as the sequence does.
+
+    It is behind the sequence until a guard is asked: then :meth:`follow` catches up.
+    """
+
+    __slots__ = ("_answers", "_lengths", "_places", "_seen", "questions", "text")
+
+    def __init__(self, guards: Sequence[Hashable]) -> None:
+        """``guards``: those of an IR, each a :class:`Question`."""
+        self.questions = cast(Sequence[Question], guards)
+        self.text = bytearray()
+        self._places: list[Place] = [START]
+        self._lengths: list[int] = [0]  # of the text at each place
+        self._seen: dict[int, Seen] = {}
+        self._answers: dict[tuple[int, bytes], bool] = {}
+
+    @property
+    def num_pieces(self) -> int:
+        """How many pieces of text were followed."""
+        return len(self._places) - 1
+
+    def follow(self, piece: bytes) -> None:
+        """The text goes on with ``piece``."""
+        if piece:
+            self._answers.clear()
+        self._places.append(advance(self._places[-1], piece, len(self.text)))
+        self.text += piece
+        self._lengths.append(len(self.text))
+
+    def go_back(self, num_pieces: int) -> None:
+        """The text is again what it was after ``num_pieces`` pieces."""
+        if num_pieces < self.num_pieces:
+            del self._places[num_pieces + 1 :]
+            del self._lengths[num_pieces + 1 :]
+            del self.text[self._lengths[-1] :]
+            self._answers.clear()
+
+    def copy(self) -> Judge:
+        """An independent judge of the same text."""
+        other = Judge(cast(Sequence[Hashable], self.questions))
+        other.text = self.text.copy()
+        other._places = self._places.copy()
+        other._lengths = self._lengths.copy()
+        return other
+
+    def agrees(self, guard: int, ahead: bytes) -> bool:
+        """The answer to a guard's question if the text goes on with ``ahead`` and a value ends there."""
+        answer = self._answers.get((guard, ahead))
+        if answer is None:
+            place = advance(self._places[-1], ahead, len(self.text))
+            answer = self.questions[guard].holds(Reading(self.text, ahead, place, self._seen))
+            if len(self._answers) < MOST_ANSWERS:
+                self._answers[guard, ahead] = answer
+        return answer
+
+    def denied_ahead(self, guards: Sequence[int]) -> set[bytes] | None:
+        """The plain bytes after which one of the guards may not agree (see :meth:`Question.denied_ahead`)."""
+        reading = Reading(self.text, b"", self._places[-1], self._seen)
+        denied: set[bytes] = set()
+        for guard in guards:
+            some = self.questions[guard].denied_ahead(reading)
+            if some is None:
+                return None
+            denied |= some
+        return denied

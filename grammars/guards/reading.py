@@ -1,0 +1,100 @@
+"""What a question sees: the text so far, and the value in it that ends here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable
+from decimal import Decimal
+from typing import Any
+
+from .place import Element, Place
+
+__all__ = ["Reading", "Seen", "canonical", "canonical_text", "parse"]
+
+
+def parse(text: bytes) -> Any:
+    """The JSON value of a text; numbers are exact: ``int``, or ``Decimal`` if written with a fraction or exponent."""
+    return json.loads(text, parse_float=Decimal)
+
+
+def canonical(value: Any) -> Hashable:
+    """Equal for values that JSON Schema calls equal (1 and 1.0, objects in any order), different for others."""
+    if isinstance(value, bool):
+        return ("bool", value)
+    if isinstance(value, list):
+        return ("array", *map(canonical, value))
+    if isinstance(value, dict):
+        return ("object", frozenset((name, canonical(inner)) for name, inner in value.items()))
+    return value  # type: ignore[no-any-return]
+
+
+def canonical_text(text: bytes) -> Hashable:
+    """:func:`canonical` of the value that a text writes."""
+    if text.isdigit():
+        return int(text)
+    return canonical(parse(text))
+
+
+class Seen:
+    """The finished items of one array, or names of one object, by value. Follows the text forwards and back."""
+
+    __slots__ = ("elements", "numbers")
+
+    def __init__(self) -> None:
+        self.elements: list[Element] = []
+        self.numbers: dict[Hashable, int] = {}  # value -> number of the first element that has it
+
+    def follow(self, newest: Element, reading: Reading) -> None:
+        """Hold just the elements up to ``newest``."""
+        if self.elements and self.elements[-1] is newest:
+            return
+        fresh: list[Element] = []
+        element: Element | None = newest
+        while element is not None and not (
+            element.number <= len(self.elements) and self.elements[element.number - 1] is element
+        ):
+            fresh.append(element)
+            element = element.before
+        kept = 0 if element is None else element.number
+        if kept < len(self.elements):
+            del self.elements[kept:]
+            self.numbers = {value: number for value, number in self.numbers.items() if number <= kept}
+        for element in reversed(fresh):
+            self.elements.append(element)
+            self.numbers.setdefault(canonical_text(reading.part(element.start, element.end)), element.number)
+
+
+class Reading:
+    """The text so far and some bytes ahead: a value, or a name, ends just there."""
+
+    __slots__ = ("_seen", "ahead", "place", "text")
+
+    def __init__(self, text: bytearray, ahead: bytes, place: Place, seen: dict[int, Seen]) -> None:
+        self.text = text
+        self.ahead = ahead
+        self.place = place
+        self._seen = seen
+
+    def part(self, start: int, end: int) -> bytes:
+        """The bytes from ``start`` to ``end`` of the text and what is ahead."""
+        size = len(self.text)
+        if end <= size:
+            return bytes(self.text[start:end])
+        return bytes(self.text[start:]) + self.ahead[max(start - size, 0) : end - size]
+
+    @property
+    def value_text(self) -> bytes:
+        """The text of the value, or name, that ends here."""
+        return self.part(self.place.start, len(self.text) + len(self.ahead))
+
+    @property
+    def earlier(self) -> dict[Hashable, int]:
+        """The items, or names, before it in the same array or object, by their canonical form."""
+        frame = self.place.frame
+        if frame is None or frame.elements is None:
+            return {}
+        seen = self._seen.get(frame.start)
+        if seen is None:
+            seen = self._seen[frame.start] = Seen()
+        seen.follow(frame.elements, self)
+        return seen.numbers
