@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from .errors import (
+    CfgError,
     GrammarError,
     LimitExceeded,
     RegexError,
@@ -21,7 +22,7 @@ from .errors import (
 from .limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
-    from .compile import CompiledGrammar, compile_ir, compile_json_schema, compile_regex
+    from .compile import CompiledGrammar, compile_gbnf, compile_ir, compile_json_schema, compile_regex
     from .masks.batch import BatchFiller
     from .matcher import Matcher
     from .vocabulary import Vocabulary
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DEFAULT_LIMITS",
     "BatchFiller",
+    "CfgError",
     "CompiledGrammar",
     "GrammarError",
     "LimitExceeded",
@@ -45,6 +47,7 @@ __all__ = [
     "VocabularyError",
     "allocate_token_bitmask",
     "allowed_token_ids",
+    "compile_gbnf",
     "compile_ir",
     "compile_json_schema",
     "compile_regex",
@@ -60,6 +63,7 @@ _HOME_OF = {
     "Vocabulary": "vocabulary",
     "allocate_token_bitmask": "vocabulary.bitmask",
     "allowed_token_ids": "vocabulary.bitmask",
+    "compile_gbnf": "compile",
     "compile_ir": "compile",
     "compile_json_schema": "compile",
     "compile_regex": "compile",
