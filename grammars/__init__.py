@@ -24,6 +24,8 @@ from .limits import DEFAULT_LIMITS, Limits
 if TYPE_CHECKING:
     from .compile import CompiledGrammar, compile_gbnf, compile_ir, compile_json_schema, compile_regex
     from .masks.batch import BatchFiller
+    from .ir.printer import to_ebnf
+    from .ir.sentences import sample
     from .matcher import Matcher
     from .vocabulary import Vocabulary
     from .vocabulary.bitmask import allocate_token_bitmask, allowed_token_ids
@@ -52,6 +54,8 @@ __all__ = [
     "compile_json_schema",
     "compile_regex",
     "is_warm",
+    "sample",
+    "to_ebnf",
     "warm_up",
 ]
 
@@ -68,6 +72,8 @@ _HOME_OF = {
     "compile_json_schema": "compile",
     "compile_regex": "compile",
     "is_warm": "warming",
+    "sample": "ir.sentences",
+    "to_ebnf": "ir.printer",
     "warm_up": "warming",
 }
 
