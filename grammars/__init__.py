@@ -23,9 +23,9 @@ from .limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
     from .compile import CompiledGrammar, compile_gbnf, compile_ir, compile_json_schema, compile_regex
-    from .masks.batch import BatchFiller
     from .ir.printer import to_ebnf
     from .ir.sentences import sample
+    from .masks.batch import BatchFiller
     from .matcher import Matcher
     from .vocabulary import Vocabulary
     from .vocabulary.bitmask import allocate_token_bitmask, allowed_token_ids
