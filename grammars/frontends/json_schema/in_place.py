@@ -11,7 +11,7 @@ from .combine import both, either
 from .complement import complement
 from .disjoint import exactly_one
 from .keywords import Draft, Group
-from .load import RemoteReference
+from .resources import RemoteReference
 from .shapes import ANY, Goal, Node, goal_key
 
 if TYPE_CHECKING:
@@ -63,22 +63,21 @@ class PendingNode:
             here = (schema, origin)
             groups = document.groups[id(schema)]
             pointer = document.pointers[id(schema)]
-            target: Any = True
+            targets: list[Any] = []
             if groups & _REFERENCE:
-                target = self._target(schema)
-            if not (groups & _REFERENCE and document.draft <= Draft.DRAFT7):
+                targets = self._targets(schema)
+            if not (groups & _REFERENCE and document.dialect(schema).draft <= Draft.DRAFT7):
                 if groups & _OWN:
                     self.base = both(self.base, normaliser.own_node(schema))
                 if groups & _IN_PLACE:
                     pending.extend((inner, here) for inner in reversed(schema.get("allOf", ())))
                     self._add_factors(schema, pointer)
-            if target is not True:
-                pending.append((target, here))
+            pending.extend((target, here) for target in targets)
 
     def _add_factors(self, schema: dict[str, Any], pointer: str) -> None:
         """What one schema's keywords multiply in."""
         normaliser = self.normaliser
-        table = normaliser.document.table
+        table = normaliser.document.dialect(schema).table
         for keyword in ("anyOf", "oneOf"):
             if keyword in schema:
                 branches = [normaliser.goal(branch) for branch in schema[keyword]]
@@ -97,16 +96,17 @@ class PendingNode:
             problem = Problem(pointer, keyword, "what is negated refers to the negation itself")
             self.base = replace(self.base, problems=(*self.base.problems, problem))
 
-    def _target(self, schema: dict[str, Any]) -> Any:
-        document = self.normaliser.document
-        target = document.resolve(schema)
-        if isinstance(target, RemoteReference):
-            self.normaliser.unsupported[target] = None
-            return True
-        if isinstance(target, Problem):
-            document.problems.append(target)
-            return True
-        return target
+    def _targets(self, schema: dict[str, Any]) -> list[Any]:
+        """What the references of a schema lead to; what leads nowhere is noted, and holds for anything."""
+        found: list[Any] = []
+        for target in self.normaliser.references.targets(schema):
+            if isinstance(target, RemoteReference):
+                self.normaliser.unsupported[target] = None
+            elif isinstance(target, Problem):
+                self.normaliser.document.problems.append(target)
+            else:
+                found.append(target)
+        return found
 
     def next_branch(self) -> tuple[Goal, object] | None:
         """The next branch whose node is needed."""

@@ -205,6 +205,9 @@ def _value(value: object) -> str | None:
             if not _encodable(one):
                 return f"the string {one!r} holds half of a surrogate pair, which no text can hold"
         elif isinstance(one, dict):
+            for name in one:
+                if not isinstance(name, str):
+                    return f"expected JSON values: expected names that are strings, got {name!r}"
             pending.extend(one)
             pending.extend(one.values())
         elif isinstance(one, list):
@@ -272,8 +275,8 @@ _D6, _D7, _D2019, _D2020 = Draft.DRAFT6, Draft.DRAFT7, Draft.DRAFT2019, Draft.DR
 KEYWORDS: tuple[Keyword, ...] = (
     # structure
     Keyword("$ref", _YES, EVERY, Group.REFERENCE, _string),
-    Keyword("$dynamicRef", _NO, EVERY, Group.REFUSED, _string, since=_D2020),
-    Keyword("$recursiveRef", _NO, EVERY, Group.REFUSED, _string, since=_D2019, until=_D2019),
+    Keyword("$dynamicRef", _YES, EVERY, Group.REFERENCE, _string, since=_D2020),
+    Keyword("$recursiveRef", _YES, EVERY, Group.REFERENCE, _string, since=_D2019, until=_D2019),
     Keyword("$defs", _NOTE, 0, 0, _schema_map, Children.MAP),
     Keyword("definitions", _NOTE, 0, 0, _schema_map, Children.MAP),
     # any type

@@ -6,20 +6,21 @@ object or array are only linked (a work list), never descended into.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from ...errors import GrammarError, LimitExceeded, Problem
 from .arrays import link_contains
 from .combine import both, both_numbers, no_string
+from .dynamic import References
 from .formats import FORMATS, KNOWN_FORMATS
 from .given_values import values_node
 from .in_place import PendingNode
 from .keywords import ARRAY, BOOLEAN, EVERY, INTEGER, NULL, NUMBER, OBJECT, STRING, TYPE_BITS, Group
-from .load import Document
 from .names import link_object, witnessed
+from .notes import Note
 from .numbers import as_decimal
-from .refused import array_problems, general_problems, object_problems
+from .refused import array_problems, object_problems
+from .resources import Document
 from .shapes import (
     ANY,
     ANY_GOAL,
@@ -67,7 +68,9 @@ class Normaliser:
 
     def __init__(self, document: Document, *, assert_formats: bool) -> None:
         self.document = document
+        self.references = References(document)
         self.assert_formats = assert_formats
+        self.notes: dict[Note, None] = {}
         self.unsupported: dict[Problem, None] = {}
         """Problems of references; those of shapes stay with the shapes, so that they count only where they matter."""
         self._nodes: dict[object, Node] = {}
@@ -219,9 +222,6 @@ class Normaliser:
             node = both(values, node)
             if node.is_empty and not values.is_empty:
                 node.reason = "no value of enum or const satisfies the other keywords"
-        if groups & _REFUSED:
-            problems = general_problems(schema, pointer, self.document.table)
-            node = replace(node, problems=node.problems + problems)
         return node
 
     def _plain_node(self, mask: int) -> Node:
@@ -296,6 +296,8 @@ class Normaliser:
                 rules += (TextRule("format", name),)
             elif name in KNOWN_FORMATS:
                 problems += (Problem(pointer, "format", f"the format {name!r} is not enforced yet"),)
+            else:
+                self.notes[Note(pointer, "format", f"the format {name!r} is not known, so it is an annotation")] = None
         if not (minimum or problems or rules) and maximum is None:
             return FREE_STRING
         shape = StringShape(minimum, maximum, rules, problems=problems, pointer=pointer)
@@ -303,26 +305,27 @@ class Normaliser:
 
     def _array(self, schema: dict[str, Any], pointer: str) -> ArrayShape:
         items = schema.get("items", True)
+        table = self.document.dialect(schema).table
         if isinstance(items, list):  # the older spelling of prefixItems
             prefix, rest = items, schema.get("additionalItems", True)
         else:
-            prefix, rest = schema.get("prefixItems", []) if "prefixItems" in self.document.table else [], items
+            prefix, rest = schema.get("prefixItems", []) if "prefixItems" in table else [], items
         longest = schema.get("maxItems")
         contains: tuple[Contains, ...] = ()
-        if "contains" in schema and "contains" in self.document.table:
+        if "contains" in schema and "contains" in table:
             contains = self._contains(schema)
         return ArrayShape(
             tuple(map(self.goal, prefix)),
             self.goal(rest),
             int(schema.get("minItems", 0)),
             None if longest is None else int(longest),
-            array_problems(schema, pointer, self.document.table),
+            array_problems(schema, pointer, table),
             pointer,
             contains,
         )
 
     def _contains(self, schema: dict[str, Any]) -> tuple[Contains, ...]:
-        counted = "minContains" in self.document.table
+        counted = "minContains" in self.document.dialect(schema).table
         least = int(schema.get("minContains", 1)) if counted else 1
         longest = schema.get("maxContains") if counted else None
         most = None if longest is None else int(longest)
@@ -342,13 +345,13 @@ class Normaliser:
             goal(schema.get("additionalProperties", True)),
             int(schema.get("minProperties", 0)),
             None if most is None else int(most),
-            object_problems(schema, pointer, self.document.table),
+            object_problems(schema, pointer, self.document.dialect(schema).table),
             pointer if most is not None or "minProperties" in schema else "",
             pointer,
         )
         if schema.get("patternProperties"):
             self._add_patterns(shape, schema["patternProperties"])
-        if "propertyNames" in schema and "propertyNames" in self.document.table:
+        if "propertyNames" in schema and "propertyNames" in self.document.dialect(schema).table:
             shape.names = goal(schema["propertyNames"])
         return shape
 

@@ -6,19 +6,9 @@ from typing import Any
 
 from ...errors import Problem
 
-__all__ = ["array_problems", "general_problems", "object_problems"]
+__all__ = ["array_problems", "object_problems"]
 
 _Table = dict[str, Any]
-
-
-def general_problems(schema: dict[str, Any], pointer: str, table: _Table) -> tuple[Problem, ...]:
-    found: list[Problem] = []
-    found.extend(
-        Problem(pointer, name, "dynamic references are not resolved yet")
-        for name in ("$dynamicRef", "$recursiveRef")
-        if name in schema and name in table
-    )
-    return tuple(found)
 
 
 def array_problems(schema: dict[str, Any], pointer: str, table: _Table) -> tuple[Problem, ...]:
