@@ -133,7 +133,7 @@ def test_bounds_and_depth_are_checked() -> None:
         regular = ~regular
     assert regular.automaton().accepts(map(ord, "a"))
     with pytest.raises(UnsupportedOutputType, match="more than 200 deep"):
-        ~regular
+        regular = ~regular
 
 
 def test_faults_of_a_part_are_told_when_lowered() -> None:
