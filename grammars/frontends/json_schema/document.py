@@ -40,6 +40,8 @@ _LIMITS = {
     "patternProperties": "up to 64 classes of names",
     "uniqueItems": "`true` is taken with `maxItems` 1",
     "format": "see below",
+    "unevaluatedItems": "up to 256 ways to evaluate items",
+    "unevaluatedProperties": "up to 256 ways to evaluate properties",
     "then": "with `if`",
     "else": "with `if`",
     "minContains": "with `contains`",

@@ -74,7 +74,7 @@ class Group(IntEnum):
     ARRAYS = 32
     OBJECTS = 64
     IN_PLACE = 128
-    REFUSED = 256
+    UNEVALUATED = 256
 
 
 class Children(IntEnum):
@@ -311,7 +311,7 @@ KEYWORDS: tuple[Keyword, ...] = (
     Keyword("contains", _YES, ARRAY, Group.ARRAYS, _schema, Children.ONE, since=_D6),
     Keyword("minContains", _NOTE, 0, 0, _count, since=_D2019),
     Keyword("maxContains", _NOTE, 0, 0, _count, since=_D2019),
-    Keyword("unevaluatedItems", _NO, ARRAY, Group.ARRAYS, _schema, Children.ONE, since=_D2019),
+    Keyword("unevaluatedItems", _YES, ARRAY, Group.UNEVALUATED, _schema, Children.ONE, since=_D2019),
     # objects
     Keyword("properties", _YES, OBJECT, Group.OBJECTS, _schema_map, Children.MAP),
     Keyword("required", _YES, OBJECT, Group.OBJECTS, _names),
@@ -323,7 +323,7 @@ KEYWORDS: tuple[Keyword, ...] = (
     Keyword("dependencies", _YES, OBJECT, Group.IN_PLACE, _schemas_or_names, Children.MAP_OR_NAMES, until=_D7),
     Keyword("dependentRequired", _YES, OBJECT, Group.IN_PLACE, _name_lists, since=_D2019),
     Keyword("dependentSchemas", _YES, OBJECT, Group.IN_PLACE, _schema_map, Children.MAP, since=_D2019),
-    Keyword("unevaluatedProperties", _NO, OBJECT, Group.OBJECTS, _schema, Children.ONE, since=_D2019),
+    Keyword("unevaluatedProperties", _YES, OBJECT, Group.UNEVALUATED, _schema, Children.ONE, since=_D2019),
 )
 """Every keyword that means something; ``if`` stands for the three of if/then/else, ``contains`` for its bounds."""
 

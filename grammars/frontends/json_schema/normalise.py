@@ -19,8 +19,8 @@ from .keywords import ARRAY, BOOLEAN, EVERY, INTEGER, NULL, NUMBER, OBJECT, STRI
 from .names import link_object, witnessed
 from .notes import Note
 from .numbers import as_decimal
-from .refused import array_problems, object_problems
-from .resources import Document
+from .refused import array_problems
+from .resources import Document, RemoteReference
 from .shapes import (
     ANY,
     ANY_GOAL,
@@ -43,6 +43,7 @@ from .shapes import (
     join_goals,
 )
 from .string_languages import follows_pattern, pattern_fault
+from .unevaluated import Unevaluated
 
 __all__ = ["Normaliser"]
 
@@ -51,14 +52,9 @@ _MAX_PEEKS = 8
 _MAX_WORK = 20_000
 """Alternatives that all combinations of schemas may have together."""
 _NOTHING_MET = 1 << 30
-_REFERENCE, _VALUES, _IN_PLACE, _REFUSED = (
-    int(Group.REFERENCE),
-    int(Group.VALUES),
-    int(Group.IN_PLACE),
-    int(Group.REFUSED),
-)
-_NOT_PLAIN = _REFERENCE | _IN_PLACE
-_OWN = int(Group.VALUES | Group.TYPE | Group.NUMBERS | Group.STRINGS | Group.ARRAYS | Group.OBJECTS | Group.REFUSED)
+_VALUES = int(Group.VALUES)
+_NOT_PLAIN = int(Group.REFERENCE | Group.IN_PLACE | Group.UNEVALUATED)
+_OWN = int(Group.VALUES | Group.TYPE | Group.NUMBERS | Group.STRINGS | Group.ARRAYS | Group.OBJECTS)
 
 _BOUNDS = (("minimum", "exclusiveMinimum", False), ("maximum", "exclusiveMaximum", True))
 
@@ -69,6 +65,9 @@ class Normaliser:
     def __init__(self, document: Document, *, assert_formats: bool) -> None:
         self.document = document
         self.references = References(document)
+        self.unevaluated = Unevaluated(self)
+        self.chosen: dict[int, int] = {}
+        """By the identity of schemas of our own with ``oneOf``: the only branch that counts."""
         self.assert_formats = assert_formats
         self.notes: dict[Note, None] = {}
         self.unsupported: dict[Problem, None] = {}
@@ -91,6 +90,18 @@ class Normaliser:
         if type(schema) is dict:
             return (schema,) if schema else ANY_GOAL
         return ANY_GOAL if schema else None
+
+    def targets(self, schema: dict[str, Any]) -> list[Any]:
+        """What the references of a schema lead to; what leads nowhere is noted, and holds for anything."""
+        found: list[Any] = []
+        for target in self.references.targets(schema):
+            if isinstance(target, RemoteReference):
+                self.unsupported[target] = None
+            elif isinstance(target, Problem):
+                self.document.problems.append(target)
+            else:
+                found.append(target)
+        return found
 
     def negate(self, goal: Goal, keyword: str = "not") -> Goal:
         """The schema of what is not of the goal; ``keyword`` is what asks for it."""
@@ -213,7 +224,7 @@ class Normaliser:
         if not groups & (_OWN & ~Group.TYPE):
             return self._plain_node(mask)
         pointer = self.document.pointers[id(schema)]
-        if mask == OBJECT and not groups & (_VALUES | _REFUSED):
+        if mask == OBJECT and not groups & _VALUES:
             shape = self._object(schema, pointer) if groups & Group.OBJECTS else FREE_OBJECT
             return Node(objects=(shape,), pointer=pointer)
         node = self._by_type(schema, groups, mask, pointer)
@@ -319,7 +330,7 @@ class Normaliser:
             self.goal(rest),
             int(schema.get("minItems", 0)),
             None if longest is None else int(longest),
-            array_problems(schema, pointer, table),
+            array_problems(schema, pointer),
             pointer,
             contains,
         )
@@ -345,7 +356,7 @@ class Normaliser:
             goal(schema.get("additionalProperties", True)),
             int(schema.get("minProperties", 0)),
             None if most is None else int(most),
-            object_problems(schema, pointer, self.document.dialect(schema).table),
+            (),
             pointer if most is not None or "minProperties" in schema else "",
             pointer,
         )
