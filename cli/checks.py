@@ -10,8 +10,9 @@ from .failures import explained_errors
 
 if TYPE_CHECKING:
     from constrained.output_types import OutputType
+    from grammars.ir import IR
 
-__all__ = ["checked_output_type", "require_exactly_one"]
+__all__ = ["checked_output_type", "require_exactly_one", "require_json"]
 
 
 def require_exactly_one(options: dict[str, Any]) -> str:
@@ -32,7 +33,28 @@ def checked_output_type(candidate: Any, *, option: str, whitespace: str | None) 
 
     try:
         output_type = output_type_from(candidate)
-        output_type.lower(whitespace=whitespace or DEFAULT_WHITESPACE)
+        ir = output_type.lower(whitespace=whitespace or DEFAULT_WHITESPACE)
+        if output_type.schema_text is None:  # whether a schema allows anything is told when it is lowered
+            _require_some_text(ir)
     except explained_errors() as error:
         raise click.BadParameter(str(error), param_hint=f"'{option}'") from error
+    if output_type.schema_text is None:
+        require_json(whitespace, option)
     return output_type
+
+
+def require_json(whitespace: str | None, option: str) -> None:
+    """Refuse ``--whitespace`` where what is written is no JSON: it would change nothing."""
+    if whitespace is not None:
+        raise click.UsageError(f"--whitespace says how JSON is written, and {option} writes none; leave it out")
+
+
+def _require_some_text(ir: IR) -> None:
+    """Raise :class:`grammars.UnsatisfiableGrammar` or a limit, as compiling for a vocabulary would."""
+    import grammars
+    from grammars.automaton.network import build_network
+
+    if not grammars.is_warm():
+        click.echo("compiling the kernels of the grammar engine (once)", err=True)
+        grammars.warm_up()
+    build_network(ir)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+import itertools
 import json
 import sys
 from collections.abc import Iterable, Iterator
@@ -14,7 +16,19 @@ __all__ = ["DEFAULT_TEXT_FIELD", "STDIN", "Document", "Unreadable", "is_json_lin
 STDIN = "-"
 DEFAULT_TEXT_FIELD = "text"
 _JSON_LINES_SUFFIXES = (".jsonl", ".ndjson")
-_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_WIDE_MARKS = {  # the longer marks first: that of UTF-32 begins with that of UTF-16
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+
+
+_BINARY = "this is a binary file, not text; convert it to a text file first"
+_NO_MARK = (
+    "this is a binary file, or UTF-16 text without its byte order mark; if it is text, convert it: "
+    "iconv -f UTF-16LE -t UTF-8"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +91,14 @@ def _document(name: str, data: bytes) -> Document | Unreadable:
 
 def _decode(data: bytes) -> str:
     """Text of a file. Raises ValueError, saying why, when it is none."""
-    if data.startswith(_UTF16_MARKS):
-        return data.decode("utf-16")
+    wide = _wide_encoding(data)
+    if wide is not None:
+        text = _decode_wide(data, wide)
+        if "\0" in text:
+            raise ValueError(_BINARY)
+        return text
     if b"\0" in data:
-        raise ValueError("this is a binary file, not text; convert it to a text file first")
+        raise ValueError(_NO_MARK if _looks_wide(data) else _BINARY)
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -88,6 +106,27 @@ def _decode(data: bytes) -> str:
             f"not UTF-8 text (byte {error.start} is 0x{data[error.start]:02x}); if it is text, convert it: "
             "iconv -f ENCODING -t UTF-8"
         ) from None
+
+
+def _wide_encoding(data: bytes) -> str | None:
+    """The encoding that a byte order mark at the start names, if it is one of wider units."""
+    return next((encoding for mark, encoding in _WIDE_MARKS.items() if data.startswith(mark)), None)
+
+
+def _decode_wide(data: bytes, encoding: str) -> str:
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"not {encoding.upper()} text, though it begins with its byte order mark ({error.reason} at byte "
+            f"{error.start}); if it is text, convert it: iconv -f ENCODING -t UTF-8"
+        ) from None
+
+
+def _looks_wide(data: bytes) -> bool:
+    """Whether every other byte is mostly zero: Latin text in UTF-16 without its mark."""
+    start = data[:1000]
+    return any(part and 2 * part.count(0) > len(part) for part in (start[0::2], start[1::2])) and data[:1] != b"\x7f"
 
 
 def _read_json_lines(path: str, text_field: str) -> Iterator[Document | Unreadable]:
@@ -100,17 +139,42 @@ def _read_json_lines(path: str, text_field: str) -> Iterator[Document | Unreadab
 
 def _documents_of_lines(name: str, lines: BinaryIO, text_field: str) -> Iterator[Document | Unreadable]:
     found = False
-    for number, line in enumerate(lines, 1):
-        if line.strip():
-            found = True
-            yield _document_of_line(f"{name}:{number}", line, text_field)
+    try:
+        for number, line in enumerate(_lines(lines), 1):
+            if line.strip():
+                found = True
+                yield _document_of_line(f"{name}:{number}", line, text_field)
+    except ValueError as error:  # a fault in a stream of wide characters: where the next line begins is unknown
+        yield Unreadable(name, str(error))
+        return
     if not found:
         yield Unreadable(name, "the file has no lines")
 
 
-def _document_of_line(name: str, line: bytes, text_field: str) -> Document | Unreadable:
+def _lines(lines: BinaryIO) -> Iterator[bytes | str]:
+    """The lines of a file, one at a time: as bytes, or as text where a byte order mark names UTF-16 or UTF-32."""
+    first = lines.readline()
+    encoding = _wide_encoding(first)
+    if encoding is None:
+        yield from itertools.chain([first] if first else [], lines)
+        return
+    decoder = codecs.getincrementaldecoder(encoding)()
+    text = ""
     try:
-        value = json.loads(_decode(line))
+        for data in itertools.chain([first], lines):  # cut at bytes 0A, which may be half a character
+            *whole, text = (text + decoder.decode(data)).split("\n")
+            yield from whole
+        yield text + decoder.decode(b"", True)
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"not {encoding.upper()} text, though it begins with its byte order mark ({error.reason}); "
+            "convert it: iconv -f ENCODING -t UTF-8"
+        ) from None
+
+
+def _document_of_line(name: str, line: bytes | str, text_field: str) -> Document | Unreadable:
+    try:
+        value = json.loads(_decode(line) if isinstance(line, bytes) else line)
     except json.JSONDecodeError as error:
         return Unreadable(name, f"not valid JSON: {error.msg} at column {error.colno}")
     except (ValueError, RecursionError) as error:

@@ -10,7 +10,7 @@ from typing import NoReturn, ParamSpec
 
 import click
 
-from constrained.errors import ConstrainedError
+from constrained.errors import ConstrainedError, NoTokenAllowed, ValidationFailed
 
 __all__ = ["EXIT_FAILED", "EXIT_INTERRUPTED", "EXIT_USAGE", "explained_errors", "fail", "without_traceback"]
 
@@ -50,10 +50,13 @@ def without_traceback(command: Callable[P, None]) -> Callable[P, None]:
             fail("interrupted", exit_code=EXIT_INTERRUPTED)
         except OSError as error:
             fail(str(error), exit_code=EXIT_FAILED)
+        except SystemExit as error:  # a validator in the user's module, say: nothing of ours
+            fail(f"code of the output type ended the program (sys.exit({error.code!r}))", exit_code=EXIT_FAILED)
         except Exception as error:
             if not isinstance(error, explained_errors()):
                 raise
-            fail(str(error), exit_code=EXIT_USAGE)
+            failed = isinstance(error, ValidationFailed | NoTokenAllowed)
+            fail(str(error), exit_code=EXIT_FAILED if failed else EXIT_USAGE)
 
     return wrapped
 

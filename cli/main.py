@@ -20,8 +20,8 @@ __all__ = ["cli", "main"]
 def cli() -> None:
     """Make a Llama write exactly what a JSON Schema or regular expression allows.
 
-    Exit codes: 0 done; 1 some documents failed, or the output was cut off; 2 wrong usage, or no usable model;
-    130 interrupted.
+    Exit codes: 0 done; 1 some documents failed, or a constrained output was cut off or refused by its type; 2 wrong
+    usage, or no usable model; 130 interrupted.
     """
 
 

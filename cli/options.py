@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import math
 import os
 import re
 import sys
@@ -15,8 +16,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from .streams import stdout_to_stderr
+
 __all__ = [
     "FieldsParam",
+    "FiniteRange",
     "Generation",
     "SchemaParam",
     "TextParam",
@@ -34,21 +38,40 @@ else:
     AnyParamType = click.ParamType  # no generic at run time in older releases
 
 _WHITESPACE_STYLES = ("indent=2", "spaced", "compact", "flexible", "any")
-_INDENT = re.compile(r"indent=\d{1,2}")
+_INDENT = re.compile(r"indent=[0-8]")  # as the grammars have it
+_MOST_THREADS = 1024
 _REFERENCE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 
 
 class TextParam(AnyParamType):
-    """Text. A shell may pass bytes that are none; they are refused here, where they can be named."""
+    """Text. A shell may pass bytes that are none; they are refused here, where they can be named.
+
+    ``empty=False`` refuses empty text too, for options where it would be read as if the option were not there.
+    """
 
     name = "text"
 
+    def __init__(self, *, empty: bool = True) -> None:
+        self.empty = empty
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if not self.empty and not str(value).strip():
+            self.fail("this is empty; give a value, or leave the option out", param, ctx)
         try:
             str(value).encode()
         except UnicodeEncodeError:
             self.fail("this is not UTF-8 text", param, ctx)
         return str(value)
+
+
+class FiniteRange(click.FloatRange):
+    """A range of numbers. ``nan`` is in none of them, and ``inf`` is no number to compute with."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"expected a finite number, got {value}", param, ctx)
+        return number
 
 
 class SchemaParam(AnyParamType):
@@ -60,6 +83,8 @@ class SchemaParam(AnyParamType):
         if not isinstance(value, str):
             return value
         text = value.strip()
+        if text in ("", "@"):
+            self.fail("this is empty; expected a file, JSON (starting with '{'), or module:Model", param, ctx)
         if text.startswith("@"):
             return self._from_file(Path(text[1:]), param, ctx)
         if text.startswith("{") or text in ("true", "false"):
@@ -101,9 +126,10 @@ class SchemaParam(AnyParamType):
         if os.getcwd() not in sys.path:
             sys.path.insert(0, os.getcwd())
         try:
-            found: Any = importlib.import_module(module_name)
-        except Exception as error:  # the module is the user's: whatever it raises is told, with the place
-            self.fail(f"importing {module_name!r} failed: {type(error).__name__}: {error}{_place(error)}", param, ctx)
+            with stdout_to_stderr():
+                found: Any = importlib.import_module(module_name)
+        except (Exception, SystemExit) as error:  # the module is the user's: whatever it raises is told, with the place
+            self.fail(f"importing {module_name!r} failed: {_told(error)}{_place(error)}", param, ctx)
         for part in path.split("."):
             try:
                 found = getattr(found, part)
@@ -136,7 +162,11 @@ class WhitespaceParam(AnyParamType):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         if value not in _WHITESPACE_STYLES and not _INDENT.fullmatch(value):
-            self.fail(f"{value!r} is none of {', '.join(_WHITESPACE_STYLES)} (or another indent=N)", param, ctx)
+            self.fail(
+                f"{value!r} is none of {', '.join(_WHITESPACE_STYLES)} (or another indent, from indent=0 to indent=8)",
+                param,
+                ctx,
+            )
         return str(value)
 
 
@@ -152,6 +182,7 @@ class Generation:
     top_k: int | None
     seed: int
     max_tokens: int | None
+    retries: int | None
     whitespace: str | None
 
     def keywords(self) -> dict[str, Any]:
@@ -164,6 +195,8 @@ class Generation:
         }
         if self.max_tokens is not None:
             given["max_tokens"] = self.max_tokens
+        if self.retries is not None:
+            given["retries"] = self.retries
         if self.whitespace is not None:
             given["whitespace"] = self.whitespace
         return given
@@ -181,29 +214,48 @@ def generation_options(command: Command) -> Command:
             click.option(
                 "--model",
                 "-m",
+                type=TextParam(empty=False),
                 metavar="NAME",
                 help="A folder, a GGUF file, or a hub id. Default: the small embedded model.",
             ),
             click.option("--device", default="auto", show_default=True, type=click.Choice(["auto", "cpu", "cuda"])),
             click.option(
                 "--threads",
-                type=click.IntRange(min=1),
+                type=click.IntRange(min=1, max=_MOST_THREADS),
                 help="CPU threads; more are faster on cores of your own. Default: OMP_NUM_THREADS, else 1.",
             ),
             click.option(
                 "--temperature",
                 default=0.0,
                 show_default=True,
-                type=click.FloatRange(min=0),
+                type=FiniteRange(min=0),
                 help="0 always takes the best token.",
             ),
-            click.option("--top-p", default=1.0, show_default=True, type=click.FloatRange(min=0, max=1, min_open=True)),
-            click.option("--top-k", type=click.IntRange(min=1), help="Default: all tokens."),
-            click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0, max=2**64 - 1)),
+            click.option(
+                "--top-p",
+                default=1.0,
+                show_default=True,
+                type=FiniteRange(min=0, max=1, min_open=True),
+                help="Keep the smallest set of best tokens with at least this probability.",
+            ),
+            click.option("--top-k", type=click.IntRange(min=1), help="Keep the best so many. Default: all tokens."),
+            click.option(
+                "--seed",
+                default=0,
+                show_default=True,
+                type=click.IntRange(min=0, max=2**64 - 1),
+                help="The same seed gives the same tokens.",
+            ),
             click.option(
                 "--max-tokens",
                 type=click.IntRange(min=1),
                 help="Of one output. Default: 1024, or what the context has room for.",
+            ),
+            click.option(
+                "--retries",
+                type=click.IntRange(min=0),
+                help="How often an output that its type's own validation refuses is drawn again. Default: 3; "
+                "0 at temperature 0.",
             ),
             click.option(
                 "--whitespace",
@@ -243,7 +295,13 @@ def _caret(text: str, error: json.JSONDecodeError) -> str:
     return excerpt(text, error.pos)
 
 
-def _place(error: Exception) -> str:
+def _told(error: BaseException) -> str:
+    if isinstance(error, SystemExit):
+        return f"it ended the program (sys.exit({'' if error.code is None else repr(error.code)}))"
+    return f"{type(error).__name__}: {error}"
+
+
+def _place(error: BaseException) -> str:
     """Where in the user's module it happened, if inside a file."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if "importlib" not in frame.filename and not frame.filename.startswith("<")]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,41 +32,55 @@ def compact_json(text: str) -> str:
 
 
 class LineWriter:
-    """Writes results, one a line, each whole line at once, to stdout or a file.
+    """Writes results, one a line, each whole line at once, to ``results`` or to the file ``path``.
 
-    A file is replaced when the first line is written, not before; a crash later leaves the lines written so far.
+    The file is opened at once, so that one that cannot be written is told before any work; what it held is replaced
+    when the first line is written, not before. A crash later leaves the lines written so far.
     """
 
-    def __init__(self, path: Path | None) -> None:
+    def __init__(self, results: BinaryIO, *, path: Path | None = None) -> None:
+        self._results = results
         self._path = path
         self._file: BinaryIO | None = None
+        self._is_new = False
+        self._has_written = False
 
     def write(self, line: str) -> None:
         """Write one line and pass it on."""
-        data = line.encode("utf-8") + b"\n"
-        if self._path is None:
-            sys.stdout.buffer.write(data)
-            sys.stdout.buffer.flush()
-            return
-        if self._file is None:
-            self._file = open(self._path, "wb", buffering=0)  # noqa: SIM115  (closed by __exit__)
-        self._file.write(data)
+        target = self._results if self._file is None else self._file
+        if self._file is not None and not self._has_written and stat.S_ISREG(os.fstat(self._file.fileno()).st_mode):
+            self._file.truncate(0)
+        self._has_written = True
+        target.write(line.encode("utf-8") + b"\n")
+        target.flush()
 
     def __enter__(self) -> Self:
+        """Open the file. Raises OSError where it cannot be written."""
+        if self._path is not None:
+            self._is_new = not self._path.exists()
+            self._file = open(self._path, "wb", opener=_open_without_truncating)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._file is not None:
-            self._file.close()
+        if self._file is None or self._path is None:
+            return
+        self._file.close()
+        if self._is_new and not self._has_written:
+            self._path.unlink(missing_ok=True)
+
+
+def _open_without_truncating(path: str, flags: int) -> int:
+    return os.open(path, flags & ~os.O_TRUNC, 0o666)
 
 
 class Reporter:
     """Messages on stderr, above a progress bar where stderr is a terminal."""
 
-    def __init__(self, *, total: int | None) -> None:
+    def __init__(self, *, total: int | None, results: BinaryIO) -> None:
         self._total = total
+        self._results_are_shown = results.isatty()
         self._progress: Progress | None = None
         self._task: TaskID | None = None
 
@@ -106,7 +122,7 @@ class Reporter:
     @contextmanager
     def aside(self) -> Iterator[None]:
         """Take the bar away while a result is written to the same terminal."""
-        progress = self._progress if sys.stdout.isatty() else None
+        progress = self._progress if self._results_are_shown else None
         if progress is not None:
             progress.stop()
         try:

@@ -17,6 +17,7 @@ from .errors import ConstrainedError, UnsupportedOutputType, ValidationFailed
 
 if TYPE_CHECKING:
     from .api import Model, load
+    from .combinators import ToolCall, alt, gbnf, many, optional, seq, text_without, tool_calls, until
     from .fields import fields_schema
     from .output_types import OutputType, choice, regex
     from .prompts import PromptTemplate
@@ -32,13 +33,22 @@ __all__ = [
     "PromptTemplate",
     "SamplingConfig",
     "TextStream",
+    "ToolCall",
     "UnsupportedOutputType",
     "Usage",
     "ValidationFailed",
+    "alt",
     "choice",
     "fields_schema",
+    "gbnf",
     "load",
+    "many",
+    "optional",
     "regex",
+    "seq",
+    "text_without",
+    "tool_calls",
+    "until",
 ]
 
 _HOME_OF = {
@@ -48,11 +58,20 @@ _HOME_OF = {
     "PromptTemplate": "prompts",
     "SamplingConfig": "sampling_config",
     "TextStream": "text_stream",
+    "ToolCall": "combinators",
     "Usage": "result",
+    "alt": "combinators",
     "choice": "output_types",
     "fields_schema": "fields",
+    "gbnf": "combinators",
     "load": "api",
+    "many": "combinators",
+    "optional": "combinators",
     "regex": "output_types",
+    "seq": "combinators",
+    "text_without": "combinators",
+    "tool_calls": "combinators",
+    "until": "combinators",
 }
 
 

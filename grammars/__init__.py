@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from .errors import (
+    CfgError,
     GrammarError,
     LimitExceeded,
     RegexError,
@@ -21,7 +22,9 @@ from .errors import (
 from .limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
-    from .compile import CompiledGrammar, compile_ir, compile_json_schema, compile_regex
+    from .compile import CompiledGrammar, compile_gbnf, compile_ir, compile_json_schema, compile_regex
+    from .ir.printer import to_ebnf
+    from .ir.sentences import sample
     from .masks.batch import BatchFiller
     from .matcher import Matcher
     from .vocabulary import Vocabulary
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DEFAULT_LIMITS",
     "BatchFiller",
+    "CfgError",
     "CompiledGrammar",
     "GrammarError",
     "LimitExceeded",
@@ -45,10 +49,13 @@ __all__ = [
     "VocabularyError",
     "allocate_token_bitmask",
     "allowed_token_ids",
+    "compile_gbnf",
     "compile_ir",
     "compile_json_schema",
     "compile_regex",
     "is_warm",
+    "sample",
+    "to_ebnf",
     "warm_up",
 ]
 
@@ -60,10 +67,13 @@ _HOME_OF = {
     "Vocabulary": "vocabulary",
     "allocate_token_bitmask": "vocabulary.bitmask",
     "allowed_token_ids": "vocabulary.bitmask",
+    "compile_gbnf": "compile",
     "compile_ir": "compile",
     "compile_json_schema": "compile",
     "compile_regex": "compile",
     "is_warm": "warming",
+    "sample": "ir.sentences",
+    "to_ebnf": "ir.printer",
     "warm_up": "warming",
 }
 

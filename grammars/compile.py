@@ -17,7 +17,7 @@ from .masks.walk import forget_masks
 from .matcher import Matcher
 from .vocabulary import Vocabulary
 
-__all__ = ["CompiledGrammar", "compile_ir", "compile_json_schema", "compile_regex"]
+__all__ = ["CompiledGrammar", "compile_gbnf", "compile_ir", "compile_json_schema", "compile_regex"]
 
 
 class CompiledGrammar:
@@ -61,6 +61,19 @@ def compile_regex(
 
     builder = Builder(limits=limits)
     return compile_ir(builder.finish(lower_regex(pattern, builder, dialect=dialect)), vocabulary, limits=limits)
+
+
+def compile_gbnf(
+    text: str, vocabulary: Vocabulary, *, start: str = "root", limits: Limits = DEFAULT_LIMITS
+) -> CompiledGrammar:
+    """Texts of the rule ``start`` of a GBNF grammar, as llama.cpp's users write them.
+
+    Raises :class:`~grammars.CfgError` with line and column of the fault.
+    """
+    from .frontends.cfg import lower_gbnf
+
+    builder = Builder(limits=limits)
+    return compile_ir(builder.finish(lower_gbnf(text, builder, start=start)), vocabulary, limits=limits)
 
 
 def compile_json_schema(

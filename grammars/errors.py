@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 __all__ = [
+    "CfgError",
     "GrammarError",
     "LimitExceeded",
     "Problem",
@@ -110,3 +111,17 @@ class UnsupportedSchema(SchemaError):
     """The schema asserts what cannot be enforced. ``problems`` lists *all* such keywords, not just the first."""
 
     headline = "the schema uses what is not supported"
+
+
+class CfgError(GrammarError):
+    """A grammar text (GBNF, Lark) is malformed or uses what is not supported.
+
+    ``position`` is an index into ``text``; ``line`` and ``column`` count from 1.
+    """
+
+    def __init__(self, message: str, text: str, position: int) -> None:
+        self.text = text
+        self.position = position
+        self.line = text.count("\n", 0, position) + 1
+        self.column = position - text.rfind("\n", 0, position)
+        super().__init__(f"{message}, at {self.line}:{self.column}\n{excerpt(text, position)}")

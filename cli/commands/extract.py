@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import os
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
@@ -17,6 +19,7 @@ from ..interrupts import interrupt_deferred
 from ..models import load_model
 from ..options import Generation, TextParam, generation_options, generation_settings, schema_options
 from ..render import LineWriter, Reporter, compact_json
+from ..streams import stdout_to_stderr
 
 if TYPE_CHECKING:
     from constrained.api import Model
@@ -31,17 +34,18 @@ __all__ = ["extract"]
 @click.option(
     "--prompt",
     "-p",
-    type=TextParam(),
+    type=TextParam(empty=False),
     metavar="TEXT",
     help="What to extract, in words; {document} may say where the text goes.",
 )
 @click.option(
     "--text-field",
+    type=TextParam(empty=False),
     metavar="NAME",
     help="Read every input as JSON Lines; NAME holds the text. Default for *.jsonl: text.",
 )
 @click.option(
-    "--out", "-o", type=click.Path(dir_okay=False, path_type=Path), help="A file for the results instead of stdout."
+    "--out", "-o", type=TextParam(empty=False), metavar="FILE", help="A file for the results instead of stdout."
 )
 @generation_options
 @without_traceback
@@ -51,7 +55,7 @@ def extract(
     fields: Any,
     prompt: str | None,
     text_field: str | None,
-    out: Path | None,
+    out: str | None,
     **options: Any,
 ) -> None:
     """Extract one JSON value from each document, as a JSON Schema or a list of fields says.
@@ -66,25 +70,40 @@ def extract(
     """
     option = require_exactly_one({"--schema": schema, "--fields": fields})
     sources = _sources(files)
-    _check_out(out, sources)
+    path = None if out is None else Path(out)
+    _check_out(path, sources)
     settings = generation_settings(options)
-    output_type = checked_output_type(
-        schema if option == "--schema" else fields, option=option, whitespace=settings.whitespace
-    )
-    total = None if any(is_json_lines(path, text_field) for path in sources) else len(sources)
-    with Reporter(total=total) as reporter, LineWriter(out) as writer:
-        run = _Run(reporter, writer, output_type, settings, prompt)
-        try:
-            run.over(read_documents(sources, text_field=text_field))
-        except KeyboardInterrupt:
-            reporter.say(f"interrupted; {run.finished} documents were finished and are written")
-            raise click.exceptions.Exit(EXIT_INTERRUPTED) from None
+    with stdout_to_stderr() as results:
+        output_type = checked_output_type(
+            schema if option == "--schema" else fields, option=option, whitespace=settings.whitespace
+        )
+        total = None if any(is_json_lines(source, text_field) for source in sources) else len(sources)
+        with Reporter(total=total, results=results) as reporter, _writer(results, path) as writer:
+            run = _Run(reporter, writer, output_type, settings, prompt)
+            try:
+                run.over(read_documents(sources, text_field=text_field))
+            except KeyboardInterrupt:
+                reporter.say(f"interrupted; {run.finished} documents were finished and are written")
+                raise click.exceptions.Exit(EXIT_INTERRUPTED) from None
     if run.failed:
         fail(f"{run.failed} of {run.finished + run.failed} documents failed", exit_code=EXIT_FAILED)
 
 
+@contextmanager
+def _writer(results: BinaryIO, path: Path | None) -> Iterator[LineWriter]:
+    with ExitStack() as stack:
+        try:
+            writer = stack.enter_context(LineWriter(results, path=path))
+        except (OSError, ValueError) as error:  # ValueError: a name that no file can have
+            reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+            raise click.BadParameter(f"{str(path)!r} cannot be written: {reason}", param_hint="'--out'") from error
+        yield writer
+
+
 def _sources(files: tuple[str, ...]) -> tuple[str, ...]:
     if files:
+        if "" in files:
+            raise click.UsageError("a document's name is empty; name files, or - for standard input")
         if files.count("-") > 1:
             raise click.UsageError("standard input (-) can be read only once")
         return files
@@ -96,10 +115,20 @@ def _sources(files: tuple[str, ...]) -> tuple[str, ...]:
 def _check_out(out: Path | None, sources: tuple[str, ...]) -> None:
     if out is None:
         return
-    if not out.parent.is_dir():
-        raise click.BadParameter(f"there is no folder {str(out.parent)!r}", param_hint="'--out'")
-    if out.exists() and any(path != "-" and Path(path).exists() and out.samefile(path) for path in sources):
-        raise click.BadParameter(f"{str(out)!r} is one of the documents", param_hint="'--out'")
+    try:
+        if not out.parent.is_dir():
+            raise click.BadParameter(f"there is no folder {str(out.parent)!r}", param_hint="'--out'")
+        if out.is_file() and any(_is_same(out, source) for source in sources):
+            raise click.BadParameter(f"{str(out)!r} is one of the documents", param_hint="'--out'")
+    except (OSError, ValueError):
+        return  # opening it says what is wrong
+
+
+def _is_same(out: Path, source: str) -> bool:
+    try:
+        return os.path.samestat(out.stat(), os.fstat(0) if source == "-" else os.stat(source))
+    except (OSError, ValueError):
+        return False
 
 
 class _Run:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from ..checks import checked_output_type, require_exactly_one
+from ..checks import checked_output_type, require_exactly_one, require_json
 from ..documents import STDIN, Unreadable, read_documents
 from ..failures import EXIT_FAILED, fail, without_traceback
 from ..models import load_model
 from ..options import Generation, TextParam, generation_options, generation_settings, schema_options
 from ..render import compact_json
+from ..streams import stdout_to_stderr
 
 if TYPE_CHECKING:
     from constrained.api import Model
@@ -45,7 +45,8 @@ def generate(
 ) -> None:
     """Answer PROMPT (- reads it from standard input): freely, or as a schema, a pattern or a choice says.
 
-    Free text appears as it is written; JSON comes on one line when it is whole.
+    Free text appears as it is written, and a note on stderr says if --max-tokens ended it. JSON comes on one line when
+    it is whole; one that is cut off fails (exit code 1).
 
     \b
     constrained generate 'Name a prime number above 100.' --regex '[0-9]{3}'
@@ -53,13 +54,14 @@ def generate(
     """
     settings = generation_settings(options)
     wanted = {"--schema": schema, "--fields": fields, "--regex": regex, "--choice": choice}
-    output_type = _output_type(wanted, settings)
-    text = _prompt_text(prompt)
-    model = load_model(settings, say=lambda message: click.echo(message, err=True))
-    if output_type is None:
-        _write_freely(model, text, settings, raw=raw)
-    else:
-        _write_constrained(model, text, output_type, settings, raw=raw)
+    with stdout_to_stderr() as results:
+        output_type = _output_type(wanted, settings)
+        text = _prompt_text(prompt)
+        model = load_model(settings, say=lambda message: click.echo(message, err=True))
+        if output_type is None:
+            _write_freely(results, model, text, settings, raw=raw)
+        else:
+            _write_constrained(results, model, text, output_type, settings, raw=raw)
 
 
 def _prompt_text(prompt: str) -> str:
@@ -77,6 +79,7 @@ def _output_type(wanted: dict[str, Any], settings: Generation) -> OutputType[Any
     from constrained import output_types
 
     if all(value is None or value == () for value in wanted.values()):
+        require_json(settings.whitespace, "free text")
         return None
     option = require_exactly_one(wanted)
     candidate = wanted[option]
@@ -89,18 +92,17 @@ def _output_type(wanted: dict[str, Any], settings: Generation) -> OutputType[Any
     return checked_output_type(candidate, option=option, whitespace=settings.whitespace)
 
 
-def _write_freely(model: Model, prompt: str, settings: Generation, *, raw: bool) -> None:
+def _write_freely(results: BinaryIO, model: Model, prompt: str, settings: Generation, *, raw: bool) -> None:
     stream = model.stream(prompt, chat=False if raw else None, **settings.keywords())
     for piece in stream:
-        click.echo(piece, nl=False)
-        sys.stdout.flush()
-    click.echo()
+        _write(results, piece)
+    _write(results, "\n")
     if stream.result.stop_reason == "length":
         click.echo("(cut off: --max-tokens or the model's context is used up)", err=True)
 
 
 def _write_constrained(
-    model: Model, prompt: str, output_type: OutputType[Any], settings: Generation, *, raw: bool
+    results: BinaryIO, model: Model, prompt: str, output_type: OutputType[Any], settings: Generation, *, raw: bool
 ) -> None:
     result = model.generate(prompt, output_type, chat=False if raw else None, **settings.keywords())
     if not result.complete:
@@ -109,4 +111,9 @@ def _write_constrained(
             f"So far: {result.text}",
             exit_code=EXIT_FAILED,
         )
-    click.echo(compact_json(result.text) if output_type.schema_text is not None else result.text)
+    _write(results, (compact_json(result.text) if output_type.schema_text is not None else result.text) + "\n")
+
+
+def _write(results: BinaryIO, text: str) -> None:
+    results.write(text.encode())
+    results.flush()

@@ -9,6 +9,7 @@ from .base import InvalidText, OutputType
 from .json_schema import JsonSchemaType
 from .outlines_types import from_outlines, is_outlines_term
 from .python_types import PythonType
+from .regular import RegularType
 from .text import ChoiceType, RegexType, choice, regex
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "OutputType",
     "PythonType",
     "RegexType",
+    "RegularType",
     "choice",
     "output_type_from",
     "regex",

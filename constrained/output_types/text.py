@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ..errors import UnsupportedOutputType
 from .base import InvalidText, OutputType, digest_of
+from .regular import RegularType
 
 if TYPE_CHECKING:
     from grammars.ir import IR
+    from grammars.ir.regular import Dfa
 
 __all__ = ["ChoiceType", "RegexType", "choice", "regex"]
 
 T = TypeVar("T")
 
 
-class RegexType(OutputType[str]):
+class RegexType(RegularType):
     """Text that a regular expression matches from end to end."""
 
     def __init__(self, pattern: str) -> None:
@@ -38,6 +40,11 @@ class RegexType(OutputType[str]):
 
         builder = Builder()
         return builder.finish(lower_regex(self.pattern, builder))
+
+    def automaton(self) -> Dfa:
+        from grammars.frontends.regex import regex_automaton
+
+        return regex_automaton(self.pattern)
 
     def parse(self, text: str) -> str:
         return text
@@ -79,10 +86,13 @@ class ChoiceType(OutputType[T]):
 def regex(pattern: str) -> RegexType:
     r"""Text that ``pattern`` (Python's syntax, its regular part) matches from end to end. The value is the text.
 
-    The pattern is checked when it is used: :class:`grammars.errors.RegexError` names the place of a fault.
+    The pattern is checked when it is used: :class:`grammars.errors.RegexError` names the place of a fault. Regexes
+    combine: ``a & b``, ``a | b``, ``a - b`` and ``~a`` (see :class:`~constrained.output_types.RegularType`).
 
     >>> regex(r"[A-Z]{2}-\d{4}")
     regex('[A-Z]{2}-\\d{4}')
+    >>> regex(r"[a-z]+") - regex(r"if|else")
+    (regex('[a-z]+') - regex('if|else'))
     """
     if not isinstance(pattern, str):
         raise UnsupportedOutputType(f"regex: expected the pattern as a str, got {type(pattern).__name__}")

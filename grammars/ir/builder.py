@@ -146,15 +146,18 @@ class Builder:
         """One byte from ``low`` to ``high``, whatever it means as text."""
         return self.fragment((2, ((0, low, high, 1),)))
 
-    def fragment(self, fragment: Fragment) -> NodeId:
-        """A finite automaton over bytes, spliced in as it is (see :data:`grammars.ir.utf8.Fragment`)."""
-        key = (_FRAGMENT, fragment)
+    def fragment(self, fragment: Fragment, *, covers_text: bool = False) -> NodeId:
+        """A finite automaton over bytes, spliced in as it is (see :data:`grammars.ir.utf8.Fragment`).
+
+        ``covers_text`` promises that it is one character, and any that may stand unescaped in a JSON string.
+        """
+        key = (_FRAGMENT, fragment, covers_text)
         node = self._known.get(key)
         if node is None:
             trimmed, may_be_empty = trim_fragment(fragment)
             if not trimmed[1]:
                 return self.never
-            node = self._add(key, _FRAGMENT, len(self._fragments), 0, int(may_be_empty))
+            node = self._add(key, _FRAGMENT, len(self._fragments), int(covers_text), int(may_be_empty))
             self._fragments.append(trimmed)
         return node
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import sys
 from pathlib import Path
 
@@ -23,7 +24,13 @@ def test_text_files_come_in_order_and_whole(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("data", "text"),
-    [("Ünïcode".encode(), "Ünïcode"), ("\ufeffmark".encode(), "mark"), ("wide ü".encode("utf-16"), "wide ü")],
+    [
+        ("Ünïcode".encode(), "Ünïcode"),
+        ("\ufeffmark".encode(), "mark"),
+        ("wide ü".encode("utf-16"), "wide ü"),
+        ("\ufeffwide ü".encode("utf-16-be"), "wide ü"),
+        ("wide ü".encode("utf-32"), "wide ü"),
+    ],
 )
 def test_marks_of_encodings_are_understood(tmp_path: Path, data: bytes, text: str) -> None:
     (tmp_path / "a.txt").write_bytes(data)
@@ -37,7 +44,9 @@ def test_marks_of_encodings_are_understood(tmp_path: Path, data: bytes, text: st
         (b" \n\t\n", "empty"),
         (b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", "binary file"),
         ("Gebühr".encode("latin-1"), "not UTF-8 text (byte 3 is 0xfc)"),
-        (b"\xff\xfe\x00", "utf-16"),
+        (b"\xff\xfe\x00", "not UTF-16 text, though it begins with its byte order mark"),
+        ("no mark".encode("utf-16-le"), "UTF-16 text without its byte order mark"),
+        ("a\0b".encode("utf-16"), "binary file"),
     ],
 )
 def test_what_is_no_text_is_named_with_the_reason(tmp_path: Path, data: bytes, reason: str) -> None:
@@ -102,6 +111,24 @@ def test_broken_bytes_and_deep_nesting_fail_for_their_line_only(tmp_path: Path) 
     assert isinstance(broken, Unreadable)
     assert isinstance(deep, Unreadable)
     assert good == Document(f"{path}:3", "good")
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-32", "utf-8-sig"])
+def test_json_lines_of_wide_characters_are_read_by_their_mark(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "a.jsonl"
+    texts = ["ünï", "Ċ ਊ 日本 😀", "last"]  # the first two of these hold a byte 0A
+    lines = "\n".join(json.dumps({"text": text}, ensure_ascii=False) for text in texts)
+    path.write_bytes((("\ufeff" if encoding == "utf-16-be" else "") + lines).encode(encoding))
+    assert read(path) == [Document(f"{path}:{number}", text) for number, text in enumerate(texts, 1)]
+
+
+def test_a_fault_in_wide_json_lines_is_told_and_the_lines_before_it_are_kept(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes('{"text": "good"}\n{"text": "bad'.encode("utf-16") + b"\x00\xd8\x0a\x00")
+    good, bad = read(path)
+    assert good == Document(f"{path}:1", "good")
+    assert isinstance(bad, Unreadable)
+    assert "not UTF-16 text" in bad.reason
 
 
 def test_json_lines_without_a_line_are_named(tmp_path: Path) -> None:

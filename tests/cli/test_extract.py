@@ -6,9 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 from constrained_cli.main import cli
+from hypothesis import given
+from hypothesis import strategies as st
 
 import constrained
 
@@ -37,7 +40,28 @@ class Never(BaseModel):
 class Inside:
     Kind = Literal["a", "b"]
 
+code = __import__("constrained").regex("[0-9]")
+
 number = 5
+"""
+LOUD = """
+import os
+import constrained
+from pydantic import BaseModel, field_validator
+
+print("hello from the module")
+os.system("echo hello from a child")
+
+class Loud(BaseModel):
+    paid: bool
+
+    @field_validator("paid")
+    @classmethod
+    def _say(cls, value):
+        print("hello from the validator")
+        return value
+
+code = constrained.regex("[0-9]{3}")
 """
 
 
@@ -193,6 +217,50 @@ def test_the_same_seed_gives_the_same_value_here_and_in_python(extract: Any, tin
     assert [model.extract(text, schema, temperature=1.0, seed=7, max_tokens=200).value] == values(first)
 
 
+def test_a_file_that_cannot_be_written_is_told_before_the_model_is_loaded(folder: Path) -> None:
+    (folder / "out.jsonl").mkdir()
+    for out in ("out.jsonl", "one.txt/out"):
+        arguments = ["extract", "one.txt", "--fields", FIELDS, "--out", out, "--model", "no/such/model"]
+        result = CliRunner().invoke(cli, arguments)
+        assert result.exit_code == 2
+        assert "'--out'" in result.stderr
+
+
+def test_a_new_file_without_a_result_is_not_left_behind(extract: Any, folder: Path) -> None:
+    assert extract("gone.txt", "--fields", FIELDS, "--out", "new.jsonl").exit_code == 1
+    assert not (folder / "new.jsonl").exists()
+    (folder / "long.jsonl").write_text("x" * 10_000, encoding="utf-8")
+    assert extract("one.txt", "--fields", FIELDS, "--out", "long.jsonl").exit_code == 0
+    assert json.loads((folder / "long.jsonl").read_text(encoding="utf-8"))
+
+
+def test_a_device_is_written_as_it_is(extract: Any) -> None:
+    result = extract("one.txt", "--fields", FIELDS, "--out", "/dev/null")
+    assert result.exit_code == 0, result.output
+
+
+def test_what_code_of_the_type_prints_is_no_result(extract: Any, folder: Path) -> None:
+    (folder / "loud_types.py").write_text(LOUD, encoding="utf-8")
+    result = extract("one.txt", "--schema", "loud_types:Loud")
+    assert [list(value) for value in values(result)] == [["paid"]]
+    assert "hello from the module" in result.stderr
+    assert "hello from the validator" in result.stderr
+
+
+@given(st.floats() | st.sampled_from([0.0, 1.0, 5e-324]), st.floats(0, 1), st.integers(-1, 2**65), st.integers(0, 9))
+def test_settings_that_the_options_take_are_settings(temperature: float, top_p: float, seed: int, top_k: int) -> None:
+    options = {"temperature": temperature, "top_p": top_p, "seed": seed, "top_k": top_k}
+    command = cli.commands["extract"]
+    kinds = {option.name: option.type for option in command.params}
+    try:
+        taken = {name: kinds[name].convert(str(value), None, None) for name, value in options.items()}
+    except click.BadParameter:
+        with pytest.raises(ValueError, match="validation error"):
+            constrained.SamplingConfig(**options)
+        return
+    assert constrained.SamplingConfig(**taken).seed == seed
+
+
 USAGE: list[tuple[list[str], list[str]]] = [
     ([], ["expected exactly one of --schema, --fields; got none"]),
     (["--schema", "schema.json", "--fields", "a"], ["got --schema and --fields"]),
@@ -205,6 +273,16 @@ USAGE: list[tuple[list[str], list[str]]] = [
     (["--schema", "list.json"], ["expected an object, got list"]),
     (["--schema", "no_such_module:Model"], ["importing 'no_such_module' failed", "ModuleNotFoundError"]),
     (["--schema", "broken_module:Model"], ["ZeroDivisionError", "broken_module.py:1"]),
+    (["--schema", "leaving_module:Model"], ["importing 'leaving_module' failed", "sys.exit(3)", "leaving_module.py:2"]),
+    (["--schema", ""], ["'--schema'", "this is empty"]),
+    (["--schema", "@"], ["'--schema'", "this is empty"]),
+    (["--fields", ""], ["'--fields'", "expected the name of a field"]),
+    (["--fields", "a", "--model", ""], ["'--model'", "this is empty"]),
+    (["--fields", "a", "--model", " "], ["'--model'", "this is empty"]),
+    (["--fields", "a", "--out", ""], ["'--out'", "this is empty"]),
+    (["--fields", "a", "--text-field", ""], ["'--text-field'", "this is empty"]),
+    (["--fields", "a", "--prompt", ""], ["'--prompt'", "this is empty"]),
+    (["--fields", "a", ""], ["a document's name is empty"]),
     (["--schema", "user_module:Gone"], ["'user_module' has no 'Gone'"]),
     (["--schema", "user_module:number"], ["'--schema'", "not an output type"]),
     (["--schema", '{"type": "strin"}'], ["'--schema'", "type", "strin"]),
@@ -220,8 +298,23 @@ USAGE: list[tuple[list[str], list[str]]] = [
     (["--fields", "a", "--device", "tpu"], ["'--device'", "tpu"]),
     (["--fields", "a", "--temperature", "-1"], ["'--temperature'"]),
     (["--fields", "a", "--top-p", "0"], ["'--top-p'"]),
+    (["--fields", "a", "--temperature", "nan"], ["'--temperature'", "expected a finite number, got nan"]),
+    (["--fields", "a", "--temperature", "inf"], ["'--temperature'", "expected a finite number, got inf"]),
+    (["--fields", "a", "--top-p", "nan"], ["'--top-p'", "expected a finite number, got nan"]),
+    (["--fields", "a", "--top-p", "-inf"], ["'--top-p'"]),
+    (["--fields", "a", "--top-k", "0"], ["'--top-k'"]),
+    (["--fields", "a", "--seed", "-1"], ["'--seed'"]),
+    (["--fields", "a", "--seed", str(2**64)], ["'--seed'"]),
+    (["--fields", "a", "--threads", str(2**40)], ["'--threads'"]),
+    (["--fields", "a", "--retries", "-1"], ["'--retries'"]),
     (["--fields", "a", "--max-tokens", "0"], ["'--max-tokens'"]),
     (["--fields", "a", "--whitespace", "tabs"], ["'--whitespace'", "'tabs' is none of indent=2"]),
+    (["--fields", "a", "--whitespace", "indent=99"], ["'--whitespace'", "'indent=99' is none of", "indent=8"]),
+    (["--fields", "a", "--whitespace", "indent=9"], ["'--whitespace'"]),
+    (["--schema", "user_module:code", "--whitespace", "compact"], ["--whitespace says how JSON is written"]),
+    (["--fields", "a", "--out", "."], ["'--out'", "'.' cannot be written: Is a directory"]),
+    (["--fields", "a", "--out", "/dev/full/out"], ["'--out'", "there is no folder '/dev/full'"]),
+    (["--fields", "a", "--out", "a" * 300], ["'--out'", "cannot be written: File name too long"]),
     (["--fields", "a", "--out", "no/folder/out"], ["'--out'", "there is no folder 'no/folder'"]),
     (["--fields", "a", "--out", "one.txt"], ["'--out'", "'one.txt' is one of the documents"]),
     (["--fields", "a", "-", "-"], ["can be read only once"]),
@@ -234,6 +327,7 @@ def test_usage_errors_exit_2_and_name_the_argument(folder: Path, arguments: list
     (folder / "binary.json").write_bytes(b"\xff\xfe\x00\x01\x80")
     (folder / "list.json").write_text("[1]", encoding="utf-8")
     (folder / "broken_module.py").write_text("x = 1 / 0\n", encoding="utf-8")
+    (folder / "leaving_module.py").write_text("import sys\nsys.exit(3)\n", encoding="utf-8")
     (folder / "user_module.py").write_text(MODULE, encoding="utf-8")
     result = CliRunner().invoke(cli, ["extract", "one.txt", *arguments])
     assert result.exit_code == 2, result.output

@@ -68,15 +68,50 @@ def test_a_constrained_output_that_is_cut_off_fails_with_what_there_is(generate:
         (["Hi", "--regex", "("], "'--regex'"),
         (["Hi", "--choice", "a", "--choice", "a"], "'--choice': expected different texts"),
         (["Hi", "--schema", '{"$ref": "https://no.example/a"}'], "'--schema'"),
+        (["Hi", "--regex", r"[^\s\S]"], "'--regex': no text matches this grammar"),
+        (["Hi", "--regex", "a(?!a)(?=a)"], "'--regex'"),
+        (["Hi", "--regex", "a", "--whitespace", "compact"], "--regex writes none"),
+        (["Hi", "--choice", "a", "--whitespace", "compact"], "--choice writes none"),
+        (["Hi", "--whitespace", "compact"], "free text writes none"),
+        (["Hi", "--temperature", "nan"], "'--temperature': expected a finite number, got nan"),
+        (["Hi", "--model", ""], "'--model' / '-m': this is empty"),
+        (["Hi", "--schema", '{"type": "string", "enum": [5]}'], "'--schema': the schema allows no value"),
         ([" "], "the prompt is empty"),
         ([], "Missing argument 'PROMPT'"),
     ],
 )
 def test_usage_errors_exit_2(arguments: list[str], message: str) -> None:
-    result = CliRunner().invoke(cli, ["generate", *arguments])
+    model = () if "--model" in arguments else ("--model", "no/such/model")  # none is asked for
+    result = CliRunner().invoke(cli, ["generate", *arguments, *model])
     assert result.exit_code == 2, result.output
     assert result.stdout == ""
     assert message in result.stderr
+    assert "no/such/model" not in result.stderr
+
+
+def test_an_output_that_its_type_refuses_is_a_failure(generate: Any, tmp_path: Path, monkeypatch: Any) -> None:
+    source = """
+import sys
+from pydantic import AfterValidator
+from typing import Annotated
+
+def refuse(value):
+    raise ValueError("not this one")
+
+def leave(value):
+    sys.exit("bye")
+
+Refusing, Leaving = Annotated[bool, AfterValidator(refuse)], Annotated[bool, AfterValidator(leave)]
+"""
+    (tmp_path / "refusing_types.py").write_text(source, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    refused = generate("Hi", "--schema", "refusing_types:Refusing", "--temperature", "1", "--retries", "1")
+    assert refused.exit_code == 1
+    assert "drawn 2 times" in refused.stderr
+    assert "not this one" in refused.stderr
+    left = generate("Hi", "--schema", "refusing_types:Leaving")
+    assert left.exit_code == 1
+    assert "code of the output type ended the program (sys.exit('bye'))" in left.stderr
 
 
 def test_what_is_no_text_is_refused_as_a_prompt() -> None:

@@ -77,6 +77,30 @@ def test_streams_that_take_nothing_end_it_without_a_traceback(
     assert "Traceback" not in done.stderr
 
 
+def test_a_module_that_prints_does_not_spoil_the_output(tiny_model: Path, tmp_path: Path) -> None:
+    source = """
+import os, sys
+from pydantic import BaseModel
+print("one")
+os.write(1, b"two\\n")
+os.system("echo three")
+
+class Answer(BaseModel):
+    paid: bool
+
+    def model_post_init(self, context):
+        os.write(1, b"four\\n")
+"""
+    (tmp_path / "printing_types.py").write_text(source, encoding="utf-8")
+    arguments = ["extract", "-", "--schema", "printing_types:Answer", "--model", str(tiny_model)]
+    done = subprocess.run(
+        command(arguments), input="An order.", cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert list(json.loads(done.stdout)) == ["paid"]
+    assert {"one", "two", "three", "four"} <= set(done.stderr.split())
+
+
 def document(number: int) -> bytes:
     return f'{{"text": "order {number}"}}\n'.encode()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import signal
 from pathlib import Path
@@ -33,18 +34,23 @@ def test_numbers_and_escapes_stay_as_they_were_written() -> None:
 def test_a_file_is_replaced_with_the_first_line_and_not_before(tmp_path: Path) -> None:
     path = tmp_path / "out.jsonl"
     path.write_text("old\n", encoding="utf-8")
-    with LineWriter(path):
+    stdout = io.BytesIO()
+    with LineWriter(stdout, path=path):
         pass
     assert path.read_text(encoding="utf-8") == "old\n"
-    with LineWriter(path) as writer:
+    with LineWriter(stdout, path=path) as writer:
         writer.write("é1")
         assert path.read_text(encoding="utf-8") == "é1\n"
         writer.write("2")
     assert path.read_text(encoding="utf-8") == "é1\n2\n"
+    assert stdout.getvalue() == b""
+    with LineWriter(stdout) as writer:
+        writer.write("é1")
+    assert stdout.getvalue() == "é1\n".encode()
 
 
 def test_messages_go_to_stderr_and_no_bar_is_drawn_off_a_terminal(capfd: pytest.CaptureFixture[str]) -> None:
-    with Reporter(total=2) as reporter:
+    with Reporter(total=2, results=io.BytesIO()) as reporter:
         reporter.begin("[bold]a[/bold]")
         reporter.say("a: [no] markup")
         reporter.finish_one()

@@ -26,8 +26,8 @@ from grammars import (
 )
 from grammars.ir import IR, Builder, NodeId
 from grammars.ir.charset import ANY, difference, from_ranges
+from grammars.ir.printer import to_ebnf as show
 from tests.reference.recogniser import Chart, Recogniser
-from tests.reference.show import show
 
 laws = settings(
     deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]

@@ -14,7 +14,7 @@ from .shapes import Goal, join_goals
 if TYPE_CHECKING:
     from .normalise import Normaliser
 
-__all__ = ["in_place_choices"]
+__all__ = ["dependent", "in_place_choices"]
 
 
 def in_place_choices(
@@ -29,10 +29,10 @@ def in_place_choices(
     for keyword in ("dependencies", "dependentRequired", "dependentSchemas"):
         if keyword in schema and keyword in table:
             for name, asked in schema[keyword].items():
-                yield keyword, _dependent(normaliser, pointer, name, asked)
+                yield keyword, dependent(normaliser, pointer, name, asked)
 
 
-def _dependent(normaliser: Normaliser, pointer: str, name: str, asked: Any) -> list[Goal]:
+def dependent(normaliser: Normaliser, pointer: str, name: str, asked: Any) -> list[Goal]:
     """Without the property, or with it and what it asks for."""
     key = (pointer, name, id(asked))
     known = normaliser.dependent.get(key)

@@ -11,7 +11,7 @@ from ...errors import GrammarError
 from .combine import both, both_numbers, both_strings, either, number_fits, string_fits
 from .complement import complement
 from .names import goal_of_name
-from .shapes import ANY, ANY_GOAL, ArrayShape, Goal, Node, NumberShape, ObjectShape, StringShape
+from .shapes import ANY, ANY_GOAL, NEVER, ArrayShape, Goal, Node, NumberShape, ObjectShape, StringShape
 from .string_languages import share_a_text
 
 __all__ = ["exactly_one", "nodes_disjoint"]
@@ -25,17 +25,24 @@ _DEPTH = 3
 
 
 def exactly_one(
-    products: Sequence[Node], branches: Sequence[Node], pointer: str, make: MakeNode, negate: Callable[[Goal], Goal]
+    products: Sequence[Node],
+    branches: Sequence[Node],
+    pointer: str,
+    make: MakeNode,
+    negate: Callable[[Goal], Goal],
+    *,
+    only: int | None = None,
 ) -> Node | str:
     """What exactly one of the branches allows, or which two may overlap beyond what can be taken out.
 
     ``products`` are the branches together with what else must hold. Null, booleans and given strings or numbers that
     several of them allow are taken out; where two are not provably disjoint, each is cut by the other's complement.
-    ``make`` gives the nodes of the schemas below, ``negate`` their negations.
+    ``make`` gives the nodes of the schemas below, ``negate`` their negations. ``only`` is the branch to keep, if not
+    all are of interest.
     """
     live = [(index, branch) for index, branch in enumerate(products) if not branch.is_empty]
     if len(live) == 1:
-        return live[0][1]
+        return live[0][1] if only is None or only == live[0][0] else NEVER
     nodes = [branch for _, branch in live]
     null = sum(node.null for node in nodes) == 1
     booleans = sum(bit for bit in (1, 2) if sum(bool(node.booleans & bit) for node in nodes) == 1)
@@ -58,6 +65,11 @@ def exactly_one(
             if _has_problems(nodes[mine], pair[2]):
                 first, second = sorted((live[mine][0], live[its][0]))
                 return f"branches {first} and {second} may both allow the same {pair[2][0][:-1]}"
+    if only is not None:
+        kept_at = next((place for place, (index, _) in enumerate(live) if index == only), None)
+        if kept_at is None:
+            return NEVER
+        return replace(nodes[kept_at], null=null and nodes[kept_at].null, booleans=booleans & nodes[kept_at].booleans)
     joined = either([replace(node, null=False, booleans=0) for node in nodes], pointer)
     return replace(joined, null=null, booleans=booleans, pointer=pointer)
 

@@ -16,14 +16,18 @@ _HEAD = """# JSON Schema: what is enforced
 
 A schema is enforced whole or refused: `UnsupportedSchema` lists every keyword that would not be enforced, each with its
 JSON pointer. Drafts 4, 6, 7, 2019-09 and 2020-12 are told apart by `$schema`; without one it is 2020-12. A keyword that
-is in no row is an annotation. Nothing is ever fetched for `$ref`.
+is in no row is an annotation; a metaschema of one's own (found in the registry) leaves out the keywords of the
+vocabularies that it does not name. Nothing is ever fetched for `$ref` or `$schema` unless the caller passes a
+`referencing.Registry`.
 
 | Keyword | Drafts | How | Limits |
 | --- | --- | --- | --- |
 """
 _HOW = {Role.ENFORCED: "by automaton", Role.REFUSED: "refused by name", Role.ANNOTATION: "read with others"}
 _LIMITS = {
-    "$ref": "inside the document",
+    "$ref": "inside the document, to the metaschemas of the drafts, or through the caller's registry",
+    "$dynamicRef": "as `$ref`; a schema counts once for each dynamic scope it is used in",
+    "$recursiveRef": "as `$dynamicRef`",
     "not": "negations of `propertyNames`, of counted `contains` and of several patterns on names are refused",
     "oneOf": "branches that overlap are cut by each other's complement; refused where `not` would be",
     "if": "as `not` for the condition",
@@ -36,6 +40,8 @@ _LIMITS = {
     "patternProperties": "up to 64 classes of names",
     "uniqueItems": "`true` is taken with `maxItems` 1",
     "format": "see below",
+    "unevaluatedItems": "up to 256 ways to evaluate items",
+    "unevaluatedProperties": "up to 256 ways to evaluate properties",
     "then": "with `if`",
     "else": "with `if`",
     "minContains": "with `contains`",

@@ -6,8 +6,8 @@ from typing import Any
 
 from .combine import both, distinct_numbers
 from .keywords import Group
-from .load import Document
 from .numbers import as_decimal, plain_text
+from .resources import Document
 from .shapes import ANY, ArrayShape, Goal, Node, NumberShape, ObjectShape, StringShape
 
 __all__ = ["values_node"]
@@ -18,7 +18,7 @@ def values_node(document: Document, schema: dict[str, Any], pointer: str) -> Nod
     result = ANY
     if "enum" in schema:
         result = _node_of_values(document, schema["enum"], f"{pointer}/enum")
-    if "const" in schema and "const" in document.table:
+    if "const" in schema and "const" in document.dialect(schema).table:
         result = both(result, _node_of_values(document, [schema["const"]], f"{pointer}/const"))
     return result
 
@@ -58,6 +58,6 @@ def _object_value(document: Document, value: dict[str, Any], pointer: str) -> Ob
 
 def _value_goal(document: Document, value: Any, pointer: str) -> Goal:
     """A part of a given value, as a schema of our own."""
-    schema = {"const": value} if "const" in document.table else {"enum": [value]}
+    schema = {"enum": [value]}
     document.register(schema, int(Group.VALUES), pointer)
     return (schema,)

@@ -11,8 +11,8 @@ from .combine import both, either
 from .complement import complement
 from .disjoint import exactly_one
 from .keywords import Draft, Group
-from .load import RemoteReference
 from .shapes import ANY, Goal, Node, goal_key
+from .unevaluated import is_active
 
 if TYPE_CHECKING:
     from .normalise import Normaliser
@@ -22,7 +22,8 @@ __all__ = ["PendingNode"]
 _MAX_ALTERNATIVES = 512
 """Shapes of one node: the product of several ``anyOf`` beyond this is refused."""
 _REFERENCE, _IN_PLACE = int(Group.REFERENCE), int(Group.IN_PLACE)
-_OWN = int(Group.VALUES | Group.TYPE | Group.NUMBERS | Group.STRINGS | Group.ARRAYS | Group.OBJECTS | Group.REFUSED)
+_UNEVALUATED = int(Group.UNEVALUATED)
+_OWN = int(Group.VALUES | Group.TYPE | Group.NUMBERS | Group.STRINGS | Group.ARRAYS | Group.OBJECTS)
 
 
 class PendingNode:
@@ -36,6 +37,8 @@ class PendingNode:
         self.factors: list[tuple[str, str, list[Goal]]] = []  # keyword, pointer, branches
         self.negations: set[int] = set()
         """Which factors are negated."""
+        self.chosen: dict[int, int] = {}
+        """Of some ``oneOf`` factors: the only branch that counts."""
         self.received: list[list[Node]] = []
         self._expand(goal)
         self.received = [[] for _ in self.factors]
@@ -63,25 +66,29 @@ class PendingNode:
             here = (schema, origin)
             groups = document.groups[id(schema)]
             pointer = document.pointers[id(schema)]
-            target: Any = True
+            targets: list[Any] = []
+            if groups & _UNEVALUATED and is_active(schema):
+                self._add_ways(schema, pointer)
+                continue
             if groups & _REFERENCE:
-                target = self._target(schema)
-            if not (groups & _REFERENCE and document.draft <= Draft.DRAFT7):
+                targets = normaliser.targets(schema)
+            if not (groups & _REFERENCE and document.dialect(schema).draft <= Draft.DRAFT7):
                 if groups & _OWN:
                     self.base = both(self.base, normaliser.own_node(schema))
                 if groups & _IN_PLACE:
                     pending.extend((inner, here) for inner in reversed(schema.get("allOf", ())))
                     self._add_factors(schema, pointer)
-            if target is not True:
-                pending.append((target, here))
+            pending.extend((target, here) for target in targets)
 
     def _add_factors(self, schema: dict[str, Any], pointer: str) -> None:
         """What one schema's keywords multiply in."""
         normaliser = self.normaliser
-        table = normaliser.document.table
+        table = normaliser.document.dialect(schema).table
         for keyword in ("anyOf", "oneOf"):
             if keyword in schema:
                 branches = [normaliser.goal(branch) for branch in schema[keyword]]
+                if keyword == "oneOf" and id(schema) in normaliser.chosen:
+                    self.chosen[len(self.factors)] = normaliser.chosen[id(schema)]
                 self.factors.append((keyword, pointer, branches))
         if "not" in schema:
             asked_by = normaliser.asked_by.get(id(schema), "not")
@@ -90,23 +97,21 @@ class PendingNode:
         for keyword, choices in in_place_choices(schema, pointer, table, normaliser):
             self.factors.append((keyword, pointer, choices))
 
+    def _add_ways(self, schema: dict[str, Any], pointer: str) -> None:
+        """A schema with ``unevaluated...`` as the ways in which it can hold."""
+        keyword = "unevaluatedProperties" if "unevaluatedProperties" in schema else "unevaluatedItems"
+        goals = self.normaliser.unevaluated.goals(schema)
+        if isinstance(goals, Problem):
+            self.base = replace(self.base, problems=(*self.base.problems, goals))
+        else:
+            self.factors.append((keyword, pointer, goals))
+
     def note_left_out(self) -> None:
         """A branch met itself, and was left out: under a negation that has no meaning."""
         if self.factor in self.negations:
             keyword, pointer, _ = self.factors[self.factor]
             problem = Problem(pointer, keyword, "what is negated refers to the negation itself")
             self.base = replace(self.base, problems=(*self.base.problems, problem))
-
-    def _target(self, schema: dict[str, Any]) -> Any:
-        document = self.normaliser.document
-        target = document.resolve(schema)
-        if isinstance(target, RemoteReference):
-            self.normaliser.unsupported[target] = None
-            return True
-        if isinstance(target, Problem):
-            document.problems.append(target)
-            return True
-        return target
 
     def next_branch(self) -> tuple[Goal, object] | None:
         """The next branch whose node is needed."""
@@ -139,7 +144,7 @@ class PendingNode:
                 return replace(node, problems=(*node.problems, problem))
             products = [both(node, branch) for branch in branches]
             if keyword == "oneOf":
-                joined = exactly_one(products, branches, f"{pointer}/oneOf", make, negate)
+                joined = exactly_one(products, branches, f"{pointer}/oneOf", make, negate, only=self.chosen.get(index))
                 if isinstance(joined, str):
                     problem = Problem(pointer, keyword, joined)
                     joined = either(products, pointer)

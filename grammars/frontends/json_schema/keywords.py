@@ -74,7 +74,7 @@ class Group(IntEnum):
     ARRAYS = 32
     OBJECTS = 64
     IN_PLACE = 128
-    REFUSED = 256
+    UNEVALUATED = 256
 
 
 class Children(IntEnum):
@@ -205,6 +205,9 @@ def _value(value: object) -> str | None:
             if not _encodable(one):
                 return f"the string {one!r} holds half of a surrogate pair, which no text can hold"
         elif isinstance(one, dict):
+            for name in one:
+                if not isinstance(name, str):
+                    return f"expected JSON values: expected names that are strings, got {name!r}"
             pending.extend(one)
             pending.extend(one.values())
         elif isinstance(one, list):
@@ -272,8 +275,8 @@ _D6, _D7, _D2019, _D2020 = Draft.DRAFT6, Draft.DRAFT7, Draft.DRAFT2019, Draft.DR
 KEYWORDS: tuple[Keyword, ...] = (
     # structure
     Keyword("$ref", _YES, EVERY, Group.REFERENCE, _string),
-    Keyword("$dynamicRef", _NO, EVERY, Group.REFUSED, _string, since=_D2020),
-    Keyword("$recursiveRef", _NO, EVERY, Group.REFUSED, _string, since=_D2019, until=_D2019),
+    Keyword("$dynamicRef", _YES, EVERY, Group.REFERENCE, _string, since=_D2020),
+    Keyword("$recursiveRef", _YES, EVERY, Group.REFERENCE, _string, since=_D2019, until=_D2019),
     Keyword("$defs", _NOTE, 0, 0, _schema_map, Children.MAP),
     Keyword("definitions", _NOTE, 0, 0, _schema_map, Children.MAP),
     # any type
@@ -308,7 +311,7 @@ KEYWORDS: tuple[Keyword, ...] = (
     Keyword("contains", _YES, ARRAY, Group.ARRAYS, _schema, Children.ONE, since=_D6),
     Keyword("minContains", _NOTE, 0, 0, _count, since=_D2019),
     Keyword("maxContains", _NOTE, 0, 0, _count, since=_D2019),
-    Keyword("unevaluatedItems", _NO, ARRAY, Group.ARRAYS, _schema, Children.ONE, since=_D2019),
+    Keyword("unevaluatedItems", _YES, ARRAY, Group.UNEVALUATED, _schema, Children.ONE, since=_D2019),
     # objects
     Keyword("properties", _YES, OBJECT, Group.OBJECTS, _schema_map, Children.MAP),
     Keyword("required", _YES, OBJECT, Group.OBJECTS, _names),
@@ -320,7 +323,7 @@ KEYWORDS: tuple[Keyword, ...] = (
     Keyword("dependencies", _YES, OBJECT, Group.IN_PLACE, _schemas_or_names, Children.MAP_OR_NAMES, until=_D7),
     Keyword("dependentRequired", _YES, OBJECT, Group.IN_PLACE, _name_lists, since=_D2019),
     Keyword("dependentSchemas", _YES, OBJECT, Group.IN_PLACE, _schema_map, Children.MAP, since=_D2019),
-    Keyword("unevaluatedProperties", _NO, OBJECT, Group.OBJECTS, _schema, Children.ONE, since=_D2019),
+    Keyword("unevaluatedProperties", _YES, OBJECT, Group.UNEVALUATED, _schema, Children.ONE, since=_D2019),
 )
 """Every keyword that means something; ``if`` stands for the three of if/then/else, ``contains`` for its bounds."""
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from ...errors import Problem, UnsatisfiableGrammar, UnsupportedSchema
-from ...ir import IR, NodeId, RuleId
+from ...ir import NodeId, RuleId
 from ...ir.regular import Dfa
 from ...limits import DEFAULT_LIMITS, Limits
 from .arrays import array_body
@@ -15,9 +15,11 @@ from .keywords import Draft
 from .layout import DEEPEST_INDENT, ON_ONE_LINE, Layout
 from .load import load_schema
 from .normalise import Normaliser
+from .notes import Lowered
 from .numbers import bounded_number, number_values
 from .objects import object_body
 from .prelude import Prelude, prelude_of
+from .resources import Registry
 from .shapes import (
     ANY,
     FREE_ARRAY,
@@ -46,13 +48,16 @@ def lower_json_schema(
     *,
     whitespace: str = "indent=2",
     formats: Literal["assert", "annotate"] = "assert",
+    registry: Registry | None = None,
     limits: Limits = DEFAULT_LIMITS,
-) -> IR:
+) -> Lowered:
     """The grammar of all JSON texts that the schema allows, in one layout.
 
     ``schema`` is a mapping, a boolean or JSON text; properties come in its order, other keys after them.
     ``whitespace`` names the layout (see :class:`~.layout.Layout`); ``formats="annotate"`` makes ``format`` an
-    annotation.
+    annotation. ``registry`` (a :class:`referencing.Registry`) finds what references outside the schema lead to and
+    metaschemas of one's own; without it nothing is ever fetched. The result's ``notes`` say what is left unenforced
+    because it is an annotation, such as formats that nobody knows.
 
     Raises :class:`~grammars.errors.SchemaError` for an invalid schema and
     :class:`~grammars.errors.UnsupportedSchema` for assertions that are not enforced (both list every problem with
@@ -63,9 +68,9 @@ def lower_json_schema(
     True
     """
     layout = Layout.from_text(whitespace)
-    document = load_schema(schema, limits=limits)
+    document = load_schema(schema, limits=limits, registry=registry)
     normaliser = Normaliser(document, assert_formats=formats == "assert")
-    root = normaliser.node(normaliser.goal(document.root))
+    root = normaliser.node(normaliser.goal(normaliser.references.start))
     settle(normaliser.link(root))
     document.raise_problems()
     prelude = prelude_of(layout, integral_fractions=document.draft != Draft.DRAFT4)
@@ -77,7 +82,7 @@ def lower_json_schema(
         raise UnsupportedSchema(sorted(problems, key=lambda problem: (problem.pointer, problem.keyword)))
     if not root.is_productive:
         raise UnsatisfiableGrammar(f"the schema allows no value at all: {why_empty(root)}")
-    return prelude.builder.finish(start)
+    return Lowered.of(prelude.builder.finish(start), tuple(normaliser.notes))
 
 
 class Lowering:

@@ -6,20 +6,21 @@ object or array are only linked (a work list), never descended into.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from ...errors import GrammarError, LimitExceeded, Problem
 from .arrays import link_contains
 from .combine import both, both_numbers, no_string
+from .dynamic import References
 from .formats import FORMATS, KNOWN_FORMATS
 from .given_values import values_node
 from .in_place import PendingNode
 from .keywords import ARRAY, BOOLEAN, EVERY, INTEGER, NULL, NUMBER, OBJECT, STRING, TYPE_BITS, Group
-from .load import Document
 from .names import link_object, witnessed
+from .notes import Note
 from .numbers import as_decimal
-from .refused import array_problems, general_problems, object_problems
+from .refused import array_problems
+from .resources import Document, RemoteReference
 from .shapes import (
     ANY,
     ANY_GOAL,
@@ -42,6 +43,7 @@ from .shapes import (
     join_goals,
 )
 from .string_languages import follows_pattern, pattern_fault
+from .unevaluated import Unevaluated
 
 __all__ = ["Normaliser"]
 
@@ -50,14 +52,9 @@ _MAX_PEEKS = 8
 _MAX_WORK = 20_000
 """Alternatives that all combinations of schemas may have together."""
 _NOTHING_MET = 1 << 30
-_REFERENCE, _VALUES, _IN_PLACE, _REFUSED = (
-    int(Group.REFERENCE),
-    int(Group.VALUES),
-    int(Group.IN_PLACE),
-    int(Group.REFUSED),
-)
-_NOT_PLAIN = _REFERENCE | _IN_PLACE
-_OWN = int(Group.VALUES | Group.TYPE | Group.NUMBERS | Group.STRINGS | Group.ARRAYS | Group.OBJECTS | Group.REFUSED)
+_VALUES = int(Group.VALUES)
+_NOT_PLAIN = int(Group.REFERENCE | Group.IN_PLACE | Group.UNEVALUATED)
+_OWN = int(Group.VALUES | Group.TYPE | Group.NUMBERS | Group.STRINGS | Group.ARRAYS | Group.OBJECTS)
 
 _BOUNDS = (("minimum", "exclusiveMinimum", False), ("maximum", "exclusiveMaximum", True))
 
@@ -67,7 +64,12 @@ class Normaliser:
 
     def __init__(self, document: Document, *, assert_formats: bool) -> None:
         self.document = document
+        self.references = References(document)
+        self.unevaluated = Unevaluated(self)
+        self.chosen: dict[int, int] = {}
+        """By the identity of schemas of our own with ``oneOf``: the only branch that counts."""
         self.assert_formats = assert_formats
+        self.notes: dict[Note, None] = {}
         self.unsupported: dict[Problem, None] = {}
         """Problems of references; those of shapes stay with the shapes, so that they count only where they matter."""
         self._nodes: dict[object, Node] = {}
@@ -88,6 +90,18 @@ class Normaliser:
         if type(schema) is dict:
             return (schema,) if schema else ANY_GOAL
         return ANY_GOAL if schema else None
+
+    def targets(self, schema: dict[str, Any]) -> list[Any]:
+        """What the references of a schema lead to; what leads nowhere is noted, and holds for anything."""
+        found: list[Any] = []
+        for target in self.references.targets(schema):
+            if isinstance(target, RemoteReference):
+                self.unsupported[target] = None
+            elif isinstance(target, Problem):
+                self.document.problems.append(target)
+            else:
+                found.append(target)
+        return found
 
     def negate(self, goal: Goal, keyword: str = "not") -> Goal:
         """The schema of what is not of the goal; ``keyword`` is what asks for it."""
@@ -210,7 +224,7 @@ class Normaliser:
         if not groups & (_OWN & ~Group.TYPE):
             return self._plain_node(mask)
         pointer = self.document.pointers[id(schema)]
-        if mask == OBJECT and not groups & (_VALUES | _REFUSED):
+        if mask == OBJECT and not groups & _VALUES:
             shape = self._object(schema, pointer) if groups & Group.OBJECTS else FREE_OBJECT
             return Node(objects=(shape,), pointer=pointer)
         node = self._by_type(schema, groups, mask, pointer)
@@ -219,9 +233,6 @@ class Normaliser:
             node = both(values, node)
             if node.is_empty and not values.is_empty:
                 node.reason = "no value of enum or const satisfies the other keywords"
-        if groups & _REFUSED:
-            problems = general_problems(schema, pointer, self.document.table)
-            node = replace(node, problems=node.problems + problems)
         return node
 
     def _plain_node(self, mask: int) -> Node:
@@ -296,6 +307,8 @@ class Normaliser:
                 rules += (TextRule("format", name),)
             elif name in KNOWN_FORMATS:
                 problems += (Problem(pointer, "format", f"the format {name!r} is not enforced yet"),)
+            else:
+                self.notes[Note(pointer, "format", f"the format {name!r} is not known, so it is an annotation")] = None
         if not (minimum or problems or rules) and maximum is None:
             return FREE_STRING
         shape = StringShape(minimum, maximum, rules, problems=problems, pointer=pointer)
@@ -303,26 +316,27 @@ class Normaliser:
 
     def _array(self, schema: dict[str, Any], pointer: str) -> ArrayShape:
         items = schema.get("items", True)
+        table = self.document.dialect(schema).table
         if isinstance(items, list):  # the older spelling of prefixItems
             prefix, rest = items, schema.get("additionalItems", True)
         else:
-            prefix, rest = schema.get("prefixItems", []) if "prefixItems" in self.document.table else [], items
+            prefix, rest = schema.get("prefixItems", []) if "prefixItems" in table else [], items
         longest = schema.get("maxItems")
         contains: tuple[Contains, ...] = ()
-        if "contains" in schema and "contains" in self.document.table:
+        if "contains" in schema and "contains" in table:
             contains = self._contains(schema)
         return ArrayShape(
             tuple(map(self.goal, prefix)),
             self.goal(rest),
             int(schema.get("minItems", 0)),
             None if longest is None else int(longest),
-            array_problems(schema, pointer, self.document.table),
+            array_problems(schema, pointer),
             pointer,
             contains,
         )
 
     def _contains(self, schema: dict[str, Any]) -> tuple[Contains, ...]:
-        counted = "minContains" in self.document.table
+        counted = "minContains" in self.document.dialect(schema).table
         least = int(schema.get("minContains", 1)) if counted else 1
         longest = schema.get("maxContains") if counted else None
         most = None if longest is None else int(longest)
@@ -342,13 +356,13 @@ class Normaliser:
             goal(schema.get("additionalProperties", True)),
             int(schema.get("minProperties", 0)),
             None if most is None else int(most),
-            object_problems(schema, pointer, self.document.table),
+            (),
             pointer if most is not None or "minProperties" in schema else "",
             pointer,
         )
         if schema.get("patternProperties"):
             self._add_patterns(shape, schema["patternProperties"])
-        if "propertyNames" in schema and "propertyNames" in self.document.table:
+        if "propertyNames" in schema and "propertyNames" in self.document.dialect(schema).table:
             shape.names = goal(schema["propertyNames"])
         return shape
 

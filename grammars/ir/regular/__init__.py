@@ -28,6 +28,7 @@ from .dfa import (
     union,
 )
 from .encode import bytes_from_text, text_from_bytes
+from .markers import up_to_marker, without_marker
 from .minimise import minimise
 from .nfa import Nfa
 from .read import from_ir
@@ -57,4 +58,6 @@ __all__ = [
     "to_fragment",
     "to_node",
     "union",
+    "up_to_marker",
+    "without_marker",
 ]

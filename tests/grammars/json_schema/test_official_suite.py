@@ -1,8 +1,9 @@
 """The official JSON Schema test suite, five drafts, against a baseline that may only improve.
 
 The suite is looked for in ``$CONSTRAINED_DATA/json-schema-test-suite``. Required files are judged with formats as
-annotations, ``optional/format`` with formats enforced. A schema that is refused by name counts as refused, once; an
-instance judged otherwise than the suite says counts as wrong. After an improvement, write the baseline anew with
+annotations, ``optional/format`` with formats enforced; remote documents come through a registry. A schema that is
+refused by name counts as refused, once; an instance judged otherwise than the suite says counts as wrong. After an
+improvement, write the baseline anew with
 
     python -m tests.grammars.json_schema.test_official_suite
 """
@@ -16,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from referencing import Registry, Resource
+from referencing.jsonschema import specification_with
 
 from grammars.errors import GrammarError, UnsatisfiableGrammar
 
@@ -39,6 +42,21 @@ def suite() -> Path | None:
     return found if found is not None and found.is_dir() else None
 
 
+def remotes(root: Path, name: str) -> Registry[Any]:
+    """The remote documents of a draft, those that all drafts share included."""
+    folder = root.parent / "remotes"
+    specification = specification_with(DRAFTS[name])
+    found = []
+    for path in sorted(folder.rglob("*.json")):
+        place = path.relative_to(folder)
+        if place.parts[0] in DRAFTS and place.parts[0] != name:
+            continue
+        contents = json.loads(path.read_text(encoding="utf-8"))
+        resource = Resource.from_contents(contents, default_specification=specification)
+        found.append((f"http://localhost:1234/{place.as_posix()}", resource))
+    return Registry().with_resources(found)
+
+
 def files(draft: Path) -> Iterator[tuple[Path, str]]:
     """The files of a draft, and what formats mean there."""
     for path in sorted(draft.glob("*.json")):
@@ -53,6 +71,7 @@ def judge(root: Path, name: str) -> dict[str, Any]:
     refused: list[str] = []
     wrong: list[str] = []
     accepted_wrongly: list[str] = []
+    registry = remotes(root, name)
     for path, formats in files(root / name):
         for group in json.loads(path.read_text(encoding="utf-8")):
             schemas += 1
@@ -62,7 +81,7 @@ def judge(root: Path, name: str) -> dict[str, Any]:
                 schema = {"$schema": DRAFTS[name], **schema}
             taken: Language | None = None
             try:
-                taken = language(schema, "any", formats=formats)
+                taken = language(schema, "any", formats=formats, registry=registry)
             except UnsatisfiableGrammar:
                 pass
             except GrammarError:

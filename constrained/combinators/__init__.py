@@ -1,0 +1,10 @@
+"""Grammars that combine: text, regular expressions, JSON Schemas and types, and grammar texts as parts of one output.
+
+Every part is written into one intermediate form, so that a whole output is one grammar.
+"""
+
+from .base import Piece
+from .pieces import alt, gbnf, many, optional, seq, text_without, until
+from .tools import ToolCall, tool_calls
+
+__all__ = ["Piece", "ToolCall", "alt", "gbnf", "many", "optional", "seq", "text_without", "tool_calls", "until"]

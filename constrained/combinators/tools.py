@@ -1,0 +1,122 @@
+"""Tool calls in free text: a tag triggers a call, whose name and arguments the tools' JSON Schemas allow."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from ..errors import UnsupportedOutputType
+from ..output_types import InvalidText, OutputType, output_type_from
+from ..output_types.base import digest_of
+from .base import Piece, add_piece
+from .pieces import alt, many, seq, text_without, until
+
+if TYPE_CHECKING:
+    from grammars.ir import IR
+
+__all__ = ["ToolCall", "ToolCallsType", "tool_calls"]
+
+
+_NAME, _ARGUMENTS, _BETWEEN = '{"name": ', ', "arguments": ', "\n"
+_STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]')
+
+
+def _closing_brace(text: str, start: int) -> int:
+    """Where the object ends inside which the value at ``start`` stands."""
+    depth = 1
+    for match in _STRING_OR_BRACKET.finditer(text, start):
+        depth += (match[0] in "{[") - (match[0] in "]}")
+        if not depth:
+            return match.start()
+    raise InvalidText(["a tool call is not closed"])
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """One call: ``arguments`` is a value of what was given for the tool ``name``."""
+
+    name: str
+    arguments: Any
+
+
+class ToolCallsType(OutputType[list[ToolCall]]):
+    """Free text and the calls in it; the value is the list of calls."""
+
+    def __init__(self, tools: dict[str, OutputType[Any]], piece: Piece, opening: str, closing: str) -> None:
+        self.tools = tools
+        self.piece = piece
+        self.opening = opening
+        self.closing = closing
+
+    @cached_property
+    def digest(self) -> str:
+        return digest_of("tool_calls", self.piece.digest)
+
+    @property
+    def schema_text(self) -> None:
+        return None
+
+    def lower(self, *, whitespace: str) -> IR:
+        from grammars.ir import Builder
+
+        builder = Builder()
+        return builder.finish(add_piece(self.piece, builder, whitespace=whitespace))
+
+    def parse(self, text: str) -> list[ToolCall]:
+        calls: list[ToolCall] = []
+        begin = text.find(self.opening)
+        while begin >= 0:
+            begin += len(self.opening) + len(_NAME)
+            name, after = json.JSONDecoder().raw_decode(text, begin)
+            after += len(_ARGUMENTS)
+            end = _closing_brace(text, after)
+            calls.append(ToolCall(name, self.tools[name].parse(text[after:end])))
+            behind = end + 1 + len(self.closing) + len(_BETWEEN)
+            begin = behind if text.startswith(self.opening, behind) else -1
+        return calls
+
+    def __repr__(self) -> str:
+        return f"tool_calls({self.tools!r})"
+
+
+def tool_calls(
+    tools: Mapping[str, Any],
+    *,
+    opening: str = "<tool_call>\n",
+    closing: str = "\n</tool_call>",
+    parallel: bool = False,
+    required: bool = False,
+    free_text: bool = True,
+) -> ToolCallsType:
+    """Calls of ``tools`` (name to the type or JSON Schema of the arguments), one or, if ``parallel``, several.
+
+    A call is ``opening``, ``{"name": ..., "arguments": ...}`` and ``closing``. Before, and where there is none, the
+    model writes freely (unless ``free_text`` is false) as long as it does not begin a call; after the last call the
+    output ends. ``required``: at least one call.
+
+    >>> tools = tool_calls({"add": {"type": "array", "items": {"type": "integer"}}})
+    >>> tools.parse('Well. <tool_call>\\n{"name": "add", "arguments": [1, 2]}\\n</tool_call>')
+    [ToolCall(name='add', arguments=[1, 2])]
+    """
+    if not tools:
+        raise UnsupportedOutputType("tool_calls: expected at least one tool, got none")
+    if not opening or not closing:
+        raise UnsupportedOutputType("tool_calls: expected an opening and a closing that are not empty")
+    types = {name: output_type_from(arguments) for name, arguments in tools.items()}
+    for name, arguments in types.items():
+        if arguments.schema_text is None:
+            raise UnsupportedOutputType(f"tool_calls: expected a type or JSON Schema for {name!r}, got {arguments!r}")
+    bodies = [
+        seq(f"{_NAME}{json.dumps(name, ensure_ascii=False)}{_ARGUMENTS}", arguments, "}")
+        for name, arguments in types.items()
+    ]
+    once = seq(alt(*bodies), closing)
+    calls = seq(once, many(seq(_BETWEEN + opening, once))) if parallel else once
+    ways = [seq(until(opening) if free_text else opening, calls)]
+    if not required:
+        ways.append(text_without(opening) if free_text else seq())
+    return ToolCallsType(types, alt(*ways), opening, closing)
