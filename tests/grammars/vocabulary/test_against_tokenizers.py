@@ -54,7 +54,8 @@ def test_byte_level_added_tokens_mean_their_text_or_nothing(corpus: list[str], t
 def test_llama2_but_for_the_first_blank(corpus: list[str], text: str, plain: list[str]) -> None:
     tokenizer = llama2(corpus, added=plain)
     _, ids, joined = tokens_of(tokenizer, text)
-    assert joined.decode().removeprefix(" ") == tokenizer.decode(ids)
+    # the decoder takes off the first blank, but leaves that of an added token alone
+    assert tokenizer.decode(ids) in (joined.decode().removeprefix(" "), joined.decode())
 
 
 @given(corpora, texts, added)
