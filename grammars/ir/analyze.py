@@ -122,7 +122,8 @@ def left_call_graph(
     targets = np.empty(offsets[num_rules], np.int32)
     for rule in range(num_rules):
         count = left_calls(nodes, children, rules, nullable, rules[rule], seen, num_rules + rule + 1, todo, found)
-        targets[offsets[rule] : offsets[rule] + count] = found[:count]
+        for index in range(count):  # assigning a slice would make numba compile 20 functions more
+            targets[offsets[rule] + index] = found[index]
     return offsets, targets
 
 
