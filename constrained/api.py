@@ -10,6 +10,18 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import torch
 
+from .arguments import (
+    check_chat,
+    check_messages,
+    check_source,
+    check_text,
+    check_whitespace,
+    forced_mode,
+    optional_count,
+    processors_of,
+    sampling_of,
+    stop_texts,
+)
 from .errors import ContextTooLong, ValidationFailed
 from .grammar_cache import GrammarCache
 from .loop import Engine, Request, generate, generate_tokens
@@ -31,7 +43,9 @@ Prompt = str | Sequence[Mapping[str, Any]]
 """A text (one turn of the user), or turns with ``role`` and ``content``."""
 
 DEFAULT_MAX_TOKENS = 1024
-_MAX_CACHED_GRAMMARS = 32
+_MAX_GRAMMAR_BYTES = 256 * 2**20
+_MOST_THREADS = 1024
+_RETRIES = 3
 
 
 class GenerationOptions(TypedDict, total=False):
@@ -80,6 +94,10 @@ def load(
     Raises :class:`~constrained.errors.ModelUnavailable`, :class:`~constrained.errors.UnsupportedModel` or
     :class:`~constrained.errors.ModelFilesError`, and ValueError for a device, dtype or number that is none.
     """
+    check_source(source, progress)
+    for value, argument, example in ((device, "device", "'auto', 'cpu' or 'cuda'"), (dtype, "dtype", "'float32'")):
+        if not isinstance(value, str):
+            raise TypeError(f"{argument}: expected a str such as {example}, got {value!r}")
     _set_threads(threads)
     import grammars  # its kernels load when first needed
 
@@ -91,12 +109,53 @@ def load(
 
 
 def _set_threads(threads: int | None) -> None:
-    if threads is not None and threads < 1:
-        raise ValueError(f"threads: expected at least 1, got {threads}")
+    threads = optional_count(threads, "threads", least=1, most=_MOST_THREADS)
     if threads is None and not os.environ.get("OMP_NUM_THREADS"):
         threads = 1
     if threads is not None:
         torch.set_num_threads(threads)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Settings:
+    """The options of one call, each checked."""
+
+    sampling: SamplingConfig
+    max_tokens: int | None
+    stop: tuple[str, ...]
+    whitespace: str
+    processors: tuple[LogitsProcessor, ...]
+    forced: ForcedMode
+    retries: int
+    chat: bool | None
+
+    @classmethod
+    def from_options(cls, options: GenerationOptions) -> _Settings:
+        """Raises TypeError or ValueError, naming the option."""
+        unknown = set(options) - GenerationOptions.__optional_keys__
+        if unknown:
+            known = ", ".join(sorted(GenerationOptions.__optional_keys__))
+            raise TypeError(f"unknown option {', '.join(sorted(unknown))}; expected some of {known}")
+        whitespace = options.get("whitespace", DEFAULT_WHITESPACE)
+        check_whitespace(whitespace)
+        chat = options.get("chat")
+        check_chat(chat)
+        retries = optional_count(options.get("retries", _RETRIES), "retries", least=0)
+        return cls(
+            sampling=sampling_of(options.get),
+            max_tokens=optional_count(options.get("max_tokens"), "max_tokens", least=1),
+            stop=stop_texts(options.get("stop", ())),
+            whitespace=whitespace,
+            processors=processors_of(options.get("processors", ())),
+            forced=forced_mode(options.get("forced", "canonical")),
+            retries=_RETRIES if retries is None else retries,
+            chat=chat,
+        )
+
+    @property
+    def is_greedy(self) -> bool:
+        """Whether every draw would be the same."""
+        return self.sampling.is_greedy or self.sampling.top_k == 1
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -107,10 +166,14 @@ class _Job:
     output_type: OutputType[Any] | None
     processors: tuple[LogitsProcessor, ...]
     retries: int
+    asked_retries: int
 
 
 class Model:
-    """A model and its tokenizer, ready to write. Its weights never change; grammars are compiled once and kept.
+    """A model and its tokenizer, ready to write. Its weights never change.
+
+    Grammars are compiled once and kept, up to ``max_grammar_bytes`` in all (256 MiB), the least recently used dropped
+    first.
 
     >>> from constrained.model import LoadedModel
     >>> from constrained.testing.tiny import tiny_llama, tiny_tokenizer
@@ -119,11 +182,16 @@ class Model:
     True
     """
 
-    def __init__(self, loaded: LoadedModel, *, max_cached_grammars: int = _MAX_CACHED_GRAMMARS) -> None:
+    def __init__(self, loaded: LoadedModel, *, max_grammar_bytes: int = _MAX_GRAMMAR_BYTES) -> None:
+        if not isinstance(loaded, LoadedModel):
+            raise TypeError(
+                f"loaded: expected what constrained.model.load_model gives, got {type(loaded).__name__}; "
+                "constrained.load(...) makes a Model from a name"
+            )
         self.name = loaded.name
         self.tokenizer = loaded.tokenizer
         self.engine = Engine.from_model(loaded.model, loaded.tokenizer)
-        self._grammars = GrammarCache(max_cached_grammars)
+        self._grammars = GrammarCache(max_bytes=max_grammar_bytes)
 
     @property
     def context_length(self) -> int:
@@ -152,7 +220,7 @@ class Model:
                 return _with_value(result, job.output_type)
             except InvalidText as error:
                 if attempt > job.retries:
-                    raise _validation_failed(result, error, attempt, job) from error
+                    raise _validation_failed(result, error, attempt, _remedy(job)) from error
 
     def stream(self, prompt: Prompt, output_type: Any = None, **options: Unpack[GenerationOptions]) -> TextStream:
         """As :meth:`generate`, but the text comes piece by piece; the stream's ``result`` is there when it has ended.
@@ -165,7 +233,7 @@ class Model:
             try:
                 return _with_value(result, job.output_type)
             except InvalidText as error:
-                raise _validation_failed(result, error, 1, job) from error
+                raise _validation_failed(result, error, 1, _STREAM_REMEDY) from error
 
         return TextStream(generate_tokens(self.engine, [job.request], processors=job.processors), finish)
 
@@ -182,8 +250,16 @@ class Model:
 
         Instructions that contain ``{document}`` are the whole prompt, with the document put there.
         """
+        check_text(document, "document")
+        if instructions is not None:
+            check_text(instructions, "instructions")
+            if not instructions.strip():
+                raise ValueError("instructions: expected words, got an empty text; pass None for the template's own")
+        if not isinstance(template, PromptTemplate):
+            raise TypeError(f"template: expected a PromptTemplate, got {type(template).__name__}")
+        settings = _Settings.from_options(options)
         wanted = output_type_from(output_type)
-        whitespace = options.get("whitespace", DEFAULT_WHITESPACE)
+        whitespace = settings.whitespace
         messages = template.messages(document, instructions, schema_text=wanted.schema_text, whitespace=whitespace)
         prompt: Prompt = messages
         if options.get("chat") is False or not self.tokenizer.has_chat_template:
@@ -194,6 +270,7 @@ class Model:
         """The compiled grammar of an output type for this model's vocabulary, from the cache if it is there."""
         from grammars import compile_ir
 
+        check_whitespace(whitespace)
         wanted = output_type_from(output_type)
         vocabulary = self.engine.vocabulary
         return self._grammars.get(
@@ -204,49 +281,33 @@ class Model:
     # -- inside -------------------------------------------------------------------------------------------------
 
     def _job(self, prompt: Prompt, output_type: Any, options: GenerationOptions) -> _Job:
-        unknown = set(options) - GenerationOptions.__optional_keys__
-        if unknown:
-            known = ", ".join(sorted(GenerationOptions.__optional_keys__))
-            raise TypeError(f"unknown option {', '.join(sorted(unknown))}; expected some of {known}")
-        retries = options.get("retries", 3)
-        if retries < 0:
-            raise ValueError(f"retries: expected at least 0, got {retries}")
-        sampling = SamplingConfig(
-            temperature=options.get("temperature", 0.0),
-            top_k=options.get("top_k"),
-            top_p=options.get("top_p", 1.0),
-            min_p=options.get("min_p", 0.0),
-            seed=options.get("seed", 0),
-        )
+        settings = _Settings.from_options(options)
+        _check_prompt(prompt, settings.chat)
         wanted = None if output_type is None else output_type_from(output_type)
-        whitespace = options.get("whitespace", DEFAULT_WHITESPACE)
-        grammar = None if wanted is None else self.compile(wanted, whitespace=whitespace)
-        prompt_ids = self._prompt_ids(prompt, options.get("chat"))
+        prompt_ids = self._prompt_ids(prompt, settings.chat)
+        max_tokens = self._max_tokens(len(prompt_ids), settings.max_tokens)
+        grammar = None if wanted is None else self.compile(wanted, whitespace=settings.whitespace)
         request = Request(
             prompt_ids=prompt_ids,
             matcher=None if grammar is None else grammar.matcher(),
-            sampling=sampling,
-            max_tokens=self._max_tokens(len(prompt_ids), options.get("max_tokens")),
-            stop=_stop_texts(options.get("stop", ())),
-            forced=options.get("forced", "canonical"),
+            sampling=settings.sampling,
+            max_tokens=max_tokens,
+            stop=settings.stop,
+            forced=settings.forced,
         )
-        greedy = sampling.is_greedy or sampling.top_k == 1
-        return _Job(request, wanted, tuple(options.get("processors", ())), 0 if greedy else retries)
+        return _Job(
+            request, wanted, settings.processors, 0 if settings.is_greedy else settings.retries, settings.retries
+        )
 
     def _prompt_ids(self, prompt: Prompt, chat: bool | None) -> list[int]:
-        if isinstance(prompt, str):
-            _require_unicode(prompt)
-            if chat is False or (chat is None and not self.tokenizer.has_chat_template):
-                return self.tokenizer.text_prompt(prompt)
-            return self.tokenizer.chat_prompt([{"role": "user", "content": prompt}])
-        is_chat = isinstance(prompt, Sequence) and all(isinstance(message, Mapping) for message in prompt)
-        if not is_chat:
-            raise TypeError(f"prompt: expected a str or a list of messages, got {type(prompt).__name__}")
-        if chat is False:
-            raise TypeError("prompt: a list of messages needs the chat template; pass a str with chat=False")
-        for message in prompt:
-            _require_unicode(message.get("content"))
-        return self.tokenizer.chat_prompt(prompt)
+        if not isinstance(prompt, str):
+            return self.tokenizer.chat_prompt(prompt)
+        if chat is False or (chat is None and not self.tokenizer.has_chat_template):
+            ids = self.tokenizer.text_prompt(prompt)
+            if not ids:
+                raise ValueError("prompt: expected text, got an empty one, and this model has no token to start with")
+            return ids
+        return self.tokenizer.chat_prompt([{"role": "user", "content": prompt}])
 
     def _max_tokens(self, prompt_tokens: int, asked: int | None) -> int:
         room = self.context_length - prompt_tokens
@@ -255,16 +316,13 @@ class Model:
         return min(DEFAULT_MAX_TOKENS if asked is None else asked, room)
 
 
-def _require_unicode(text: Any) -> None:
-    try:
-        if isinstance(text, str):
-            text.encode()
-    except UnicodeEncodeError as error:
-        raise ValueError(f"prompt: half of a surrogate pair at index {error.start}, which no text can hold") from None
-
-
-def _stop_texts(stop: Sequence[str]) -> tuple[str, ...]:
-    return (stop,) if isinstance(stop, str) else tuple(stop)
+def _check_prompt(prompt: object, chat: bool | None) -> None:
+    if isinstance(prompt, str):
+        check_text(prompt, "prompt")
+        return
+    check_messages(prompt)
+    if chat is False:
+        raise TypeError("prompt: a list of messages needs the chat template; pass a str with chat=False")
 
 
 def _with_value(result: GenerationResult, output_type: OutputType[Any] | None) -> GenerationResult:
@@ -273,6 +331,21 @@ def _with_value(result: GenerationResult, output_type: OutputType[Any] | None) -
     return dataclasses.replace(result, value=output_type.parse(result.text))
 
 
-def _validation_failed(result: GenerationResult, error: InvalidText, attempts: int, job: _Job) -> ValidationFailed:
-    remedy = "pass a temperature above 0, so that it may be drawn again" if job.retries == 0 else "raise retries"
+_STREAM_REMEDY = "what a stream has given out cannot be drawn again; generate draws again, up to retries times"
+
+
+def _remedy(job: _Job) -> str:
+    """What would have helped: whatever kept the output from being drawn again, or else more tries."""
+    if job.asked_retries == 0:
+        needs = " and a temperature above 0" if job.request.sampling.is_greedy else ""
+        needs = needs or (" and top_k above 1" if job.request.sampling.top_k == 1 else "")
+        return f"pass retries above 0{needs}, so that it may be drawn again"
+    if job.request.sampling.is_greedy:
+        return "pass a temperature above 0, so that it may be drawn again: at 0 every draw is the same"
+    if job.request.sampling.top_k == 1:
+        return "pass top_k above 1, so that it may be drawn again: with top_k=1 every draw is the same"
+    return "raise retries, or say in the prompt what the validation asks for"
+
+
+def _validation_failed(result: GenerationResult, error: InvalidText, attempts: int, remedy: str) -> ValidationFailed:
     return ValidationFailed(text=result.text, problems=error.problems, attempts=attempts, remedy=remedy)

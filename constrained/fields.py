@@ -47,8 +47,10 @@ _END = "the end"
 
 def fields_schema(text: str) -> dict[str, Any]:
     """The JSON Schema of a list of fields. Raises :class:`~constrained.errors.FieldsError`, which shows the place."""
+    if not isinstance(text, str):
+        raise TypeError(f"fields: expected a list of fields as a str, such as 'name: str, due: date?', got {text!r}")
     parser = _Parser(text)
-    schema = parser.fields(0)
+    schema, _ = parser.fields(0)
     parser.expect(_END)
     return schema
 
@@ -90,8 +92,11 @@ class _Parser:
         got = self.kind if self.kind == _END else repr(self.value)
         return FieldsError(f"{expected}, got {got}", self.text, self.start)
 
-    def fields(self, depth: int) -> dict[str, Any]:
+    # -- each gives a schema and how many types lie inside one another in it, itself included ------------------------
+
+    def fields(self, depth: int) -> tuple[dict[str, Any], int]:
         properties: dict[str, Any] = {}
+        height = 1
         while True:
             if self.kind not in ("name", "text"):
                 raise self.error("expected the name of a field")
@@ -99,45 +104,53 @@ class _Parser:
             if name in properties:
                 raise self.error("expected each field once")
             self.advance()
-            properties[name] = self.type(depth) if self.take(":") else {"type": "string"}
+            properties[name], inner = self.type(depth) if self.take(":") else ({"type": "string"}, 0)
+            height = max(height, inner + 1)
             if not self.take(","):
                 break
-        return {
+        schema = {
             "type": "object",
             "properties": properties,
             "required": list(properties),
             "additionalProperties": False,
         }
+        return schema, height
 
-    def type(self, depth: int) -> dict[str, Any]:
+    def type(self, depth: int) -> tuple[dict[str, Any], int]:
+        self.require_room(depth)
+        schema, height = self.atom(depth)
+        while self.kind == "[]":
+            height += 1
+            self.require_room(depth + height - 1)
+            self.advance()
+            schema = {"type": "array", "items": schema}
+        return ({"anyOf": [schema, {"type": "null"}]} if self.take("?") else schema), height
+
+    def require_room(self, depth: int) -> None:
         if depth > _MAX_NESTING:
             raise self.error(f"expected at most {_MAX_NESTING} types inside one another")
-        schema = self.atom(depth)
-        while self.take("[]"):
-            schema = {"type": "array", "items": schema}
-        return {"anyOf": [schema, {"type": "null"}]} if self.take("?") else schema
 
-    def atom(self, depth: int) -> dict[str, Any]:
+    def atom(self, depth: int) -> tuple[dict[str, Any], int]:
         if self.take("{"):
-            schema = self.fields(depth + 1)
+            inner = self.fields(depth + 1)
             self.expect("}")
-            return schema
+            return inner
         if self.kind == "text":
             choices = [self.choice()]
             while self.take("|"):
                 choices.append(self.choice())
-            return {"enum": choices}
+            return {"enum": choices}, 1
         if self.kind == "name" and self.value == "list":
             self.advance()
             self.expect("[")
-            schema = {"type": "array", "items": self.type(depth + 1)}
+            items, height = self.type(depth + 1)
             self.expect("]")
-            return schema
+            return {"type": "array", "items": items}, height + 1
         known = _TYPES.get(_ALIASES.get(self.value, self.value)) if self.kind == "name" else None
         if known is None:
             raise self.error(f"expected a type ({', '.join(_TYPES)}, list[...], {{...}}, or texts in quotes)")
         self.advance()
-        return dict(known)
+        return dict(known), 1
 
     def choice(self) -> str:
         if self.kind != "text":

@@ -16,12 +16,18 @@ Key = tuple[str, str, str]
 
 
 class GrammarCache:
-    """At most ``capacity`` compiled grammars by (grammar digest, whitespace, vocabulary digest). Safe among threads."""
+    """Compiled grammars by (grammar digest, whitespace, vocabulary digest), of ``max_bytes`` together.
 
-    def __init__(self, capacity: int) -> None:
-        if capacity < 1:
-            raise ValueError(f"expected a capacity of at least 1, got {capacity}")
-        self.capacity = capacity
+    The one used last is always kept, whatever its size. A grammar grows while it is used (its tables fill), so all are
+    measured anew whenever one is added. Safe among threads.
+    """
+
+    def __init__(self, *, max_bytes: int) -> None:
+        if isinstance(max_bytes, bool) or not isinstance(max_bytes, int):
+            raise TypeError(f"max_bytes: expected a whole number of bytes, got {max_bytes!r}")
+        if max_bytes < 0:
+            raise ValueError(f"max_bytes: expected at least 0, got {max_bytes}")
+        self.max_bytes = max_bytes
         self._kept: OrderedDict[Key, CompiledGrammar] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -36,9 +42,21 @@ class GrammarCache:
         with self._lock:
             self._kept[key] = compiled
             self._kept.move_to_end(key)
-            while len(self._kept) > self.capacity:
-                self._kept.popitem(last=False)
+            self._make_room()
         return compiled
+
+    def _make_room(self) -> None:
+        sizes = {key: grammar.nbytes for key, grammar in self._kept.items()}
+        total = sum(sizes.values())
+        while total > self.max_bytes and len(self._kept) > 1:
+            oldest, _ = self._kept.popitem(last=False)
+            total -= sizes[oldest]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all grammars kept."""
+        with self._lock:
+            return sum(grammar.nbytes for grammar in self._kept.values())
 
     def __len__(self) -> int:
         return len(self._kept)

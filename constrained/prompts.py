@@ -42,6 +42,16 @@ class PromptTemplate:
     system: str | None = None
     examples: tuple[WorkedExample, ...] = ()
 
+    def __post_init__(self) -> None:
+        for name in ("user", "instructions", "system"):
+            value = getattr(self, name)
+            if not isinstance(value, str) and not (name == "system" and value is None):
+                raise TypeError(f"{name}: expected a str, got {type(value).__name__}")
+        if "{document}" not in self.user:
+            raise ValueError("user: expected a text that says {document}, or the model would not see the document")
+        if isinstance(self.examples, WorkedExample) or not all(isinstance(one, WorkedExample) for one in self.examples):
+            raise TypeError("examples: expected a tuple of WorkedExample")
+
     def messages(
         self,
         document: str,

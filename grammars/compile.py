@@ -3,11 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any, Literal
 
+import numpy as np
+
 from .automaton.machine import Machine
-from .automaton.memory import Memory, wrap
-from .automaton.network import build_network
+from .automaton.memory import (
+    CLOSURE_WORDS,
+    CONFIGURATION_TABLE_SIZE,
+    CONFIGURATION_WORDS,
+    HEADER_WORDS,
+    NUM_CONFIGURATIONS,
+    NUM_ITEMS,
+    NUM_MASKS,
+    NUM_STACK_EDGES,
+    NUM_STACKS,
+    NUM_WORDS,
+    STACK_TABLE_SIZE,
+    STACK_WORDS,
+    UNION_SLOTS,
+    UNION_WORDS,
+    Memory,
+    wrap,
+)
+from .automaton.network import Network, build_network
 from .errors import UnsatisfiableGrammar
 from .ir import IR, Builder
 from .limits import DEFAULT_LIMITS, Limits
@@ -41,11 +61,45 @@ class CompiledGrammar:
         """A matcher at the beginning of a text."""
         return Matcher(self)
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the grammar holds now: its intermediate form, its network, and the machine's tables as far as
+        they are filled, in whole pages each. It grows while matchers run; the vocabulary's tables are not counted."""
+        with self.machine.lock:
+            return _bytes_of_arrays(self.ir) + _bytes_of_arrays(self.machine.network) + _bytes_in_use(self.machine)
+
     def forget_bitmasks(self) -> None:
         """Drop the cached token bitmasks (to give memory back, or to measure); they are computed again when needed."""
         with self.machine.lock:
             forget_masks(self.machine.memory)
             self.machine.epoch += 1
+
+
+_PAGE = 4096
+
+
+def _bytes_of_arrays(frozen: IR | Network) -> int:
+    values = (getattr(frozen, field.name) for field in fields(frozen))
+    return sum(value.nbytes for value in values if isinstance(value, np.ndarray))
+
+
+def _bytes_in_use(machine: Machine) -> int:
+    """What a machine's tables occupy: an arena's untouched part has no memory behind it."""
+    memory, network = machine.memory, machine.network
+    arenas = (
+        HEADER_WORDS,
+        STACK_WORDS * memory[NUM_STACKS],
+        2 * memory[NUM_STACK_EDGES],
+        memory[STACK_TABLE_SIZE],
+        UNION_WORDS * UNION_SLOTS,
+        CONFIGURATION_WORDS * memory[NUM_CONFIGURATIONS],
+        2 * memory[NUM_ITEMS],
+        memory[CONFIGURATION_TABLE_SIZE],
+        256 * memory[NUM_CONFIGURATIONS],
+        memory[NUM_WORDS] * memory[NUM_MASKS],
+        _bytes_of_arrays(network) // 4 + (CLOSURE_WORDS + 2) * network.num_states,
+    )
+    return sum(-(-4 * int(words) // _PAGE) * _PAGE for words in arenas)
 
 
 def compile_ir(ir: IR, vocabulary: Vocabulary, *, limits: Limits = DEFAULT_LIMITS) -> CompiledGrammar:

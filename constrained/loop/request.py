@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import get_args
 
+from constrained.arguments import forced_mode, optional_count, stop_texts
 from constrained.loop.engine import TokenMatcher
 from constrained.result import ForcedMode
 from constrained.sampling_config import SamplingConfig
@@ -42,13 +42,13 @@ class Request:
     def __post_init__(self) -> None:
         if not self.prompt_ids:
             raise ValueError("prompt_ids: expected at least one id, got none; begin with the tokenizer's first token")
-        if self.max_tokens < 1:
-            raise ValueError(f"max_tokens: expected at least 1, got {self.max_tokens}")
-        if not 0 <= self.stream < 2**64:
-            raise ValueError(f"stream: expected a whole number from 0 to 2**64 - 1, got {self.stream}")
-        if self.forced not in get_args(ForcedMode):
-            raise ValueError(f"forced: expected one of {', '.join(get_args(ForcedMode))}, got {self.forced!r}")
+        if any(isinstance(token_id, bool) or not hasattr(token_id, "__index__") for token_id in self.prompt_ids):
+            raise TypeError("prompt_ids: expected whole numbers; tokenize the text first")
+        if optional_count(self.max_tokens, "max_tokens", least=1) is None:
+            raise TypeError("max_tokens: expected a whole number, got None")
+        if optional_count(self.stream, "stream", least=0, most=2**64 - 1) is None:
+            raise TypeError("stream: expected a whole number, got None")
+        forced_mode(self.forced)
         if isinstance(self.stop, str):
             raise ValueError(f"stop: expected a sequence of texts, got the text {self.stop!r}; write ({self.stop!r},)")
-        if not all(isinstance(text, str) and text for text in self.stop):
-            raise ValueError(f"stop: expected texts of at least one character, got {self.stop!r}")
+        stop_texts(self.stop)

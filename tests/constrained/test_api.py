@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import datetime
 import enum
+import math
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any, Literal
 
 import pytest
@@ -15,10 +17,13 @@ from pydantic import BaseModel, field_validator
 import constrained
 from constrained.api import Model
 from constrained.errors import ChatTemplateError, ContextTooLong, UnsupportedOutputType, ValidationFailed
+from constrained.grammar_cache import GrammarCache
 from constrained.model import LoadedModel, Tokenizer
+from constrained.processors import GrammarMask
 from constrained.prompts import PromptTemplate
 from constrained.testing.tiny import tiny_llama, tiny_tokenizer, tiny_tokenizer_json
-from grammars.errors import RegexError, UnsupportedSchema
+from grammars import compile_regex
+from grammars.errors import GrammarError, RegexError, UnsupportedSchema
 
 
 @pytest.fixture(scope="module")
@@ -119,6 +124,27 @@ def test_at_temperature_zero_nothing_is_drawn_again(model: Model) -> None:
     assert caught.value.attempts == 1
 
 
+@pytest.mark.parametrize(
+    ("options", "remedy"),
+    [
+        ({"retries": 0, "temperature": 1.0}, "pass retries above 0, so that it may be drawn again"),
+        ({"retries": 0}, "pass retries above 0 and a temperature above 0, so"),
+        ({"retries": 0, "temperature": 1.0, "top_k": 1}, "pass retries above 0 and top_k above 1, so"),
+        ({"temperature": 1.0, "top_k": 1}, "pass top_k above 1, so that it may be drawn again"),
+        ({}, "pass a temperature above 0, so that it may be drawn again"),
+        ({"retries": 1, "temperature": 1.0}, "raise retries"),
+    ],
+    ids=str,
+)
+def test_the_remedy_of_a_failed_validation_would_help(model: Model, options: Any, remedy: str) -> None:
+    with pytest.raises(ValidationFailed) as caught:
+        model.generate("Flag?", Never, **options)
+    assert str(caught.value).splitlines()[-1].startswith(remedy)
+    with pytest.raises(ValidationFailed) as streamed:
+        list(model.stream("Flag?", Never, **options))
+    assert "what a stream has given out cannot be drawn again" in str(streamed.value)
+
+
 def test_the_same_seed_gives_the_same_tokens_and_another_seed_others(model: Model) -> None:
     def ids(seed: int) -> tuple[int, ...]:
         return model.generate("Say", constrained.regex("[a-z ]{30}"), temperature=1.0, seed=seed).token_ids
@@ -189,27 +215,112 @@ def test_without_a_chat_template_text_is_taken_as_it_is_and_turns_are_refused() 
         plain.generate("Tea", chat=True)
 
 
+USER = {"role": "user", "content": "a"}
+
+
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda model: model.generate(5), TypeError, "expected a str or a list of messages, got int"),
-        (lambda model: model.generate(["a"]), TypeError, "list of messages"),
-        (lambda model: model.generate([{"role": "user", "content": "a"}], chat=False), TypeError, "chat template"),
-        (lambda model: model.generate("a\ud800"), ValueError, "half of a surrogate pair at index 1"),
-        (lambda model: model.extract("\ud800", bool), ValueError, "half of a surrogate pair"),
+        (lambda model: model.generate(5), TypeError, "expected a str or a list of messages, got int 5"),
+        (lambda model: model.generate(b"Tea"), TypeError, "got bytes b'Tea'; decode it first"),
+        (lambda model: model.generate(None), TypeError, "prompt: expected a str or a list of messages, got None"),
+        (lambda model: model.generate(["a"]), TypeError, r"prompt\[0\]: .* in the list of messages, got str 'a'"),
+        (lambda model: model.generate([]), ValueError, "at least one message"),
+        (lambda model: model.generate(dict(USER)), TypeError, "got one message; put it in a list"),
+        (lambda model: model.generate([{"content": "a"}]), ValueError, r"prompt\[0\]: .* got the keys 'content'"),
+        (lambda model: model.generate([USER, {"role": "user"}]), ValueError, r"prompt\[1\]: .*the keys 'role'"),
+        (lambda model: model.generate([USER | {"content": ["a"]}]), TypeError, r"\[0\]\['content'\]: .* got list"),
+        (lambda model: model.generate([USER | {"content": None}]), TypeError, "got None; models here read text only"),
+        (lambda model: model.generate([USER | {"role": 1}]), TypeError, r"\[0\]\['role'\]: expected a str, got int 1"),
+        (lambda model: model.generate([USER], chat=False), TypeError, "chat template"),
+        (lambda model: model.generate("a\ud800"), ValueError, "prompt: half of a surrogate pair at index 1"),
+        (lambda model: model.generate([USER | {"content": "\ud800"}]), ValueError, "half of a surrogate pair"),
+        (lambda model: model.extract("\ud800", bool), ValueError, "document: half of a surrogate pair"),
+        (lambda model: model.extract(b"text", bool), TypeError, "document: expected a str, got bytes b'text'; decode"),
+        (lambda model: model.extract(Path("a.txt"), bool), TypeError, "document: .*; read the file and pass its text"),
+        (lambda model: model.extract(None, bool), TypeError, "document: expected a str, got None"),
+        (lambda model: model.extract("a", bool, instructions=""), ValueError, "instructions: expected words"),
+        (
+            lambda model: model.extract("a", bool, instructions=["x"]),
+            TypeError,
+            "instructions: expected a str, got list",
+        ),
+        (
+            lambda model: model.extract("a", bool, template="x"),
+            TypeError,
+            "template: expected a PromptTemplate, got str",
+        ),
+        (lambda model: model.extract("a", bool, whitespace=None), TypeError, "whitespace: expected a str .*, got None"),
         (lambda model: model.generate("a", 5), UnsupportedOutputType, "not an output type"),
         (lambda model: model.generate("a", constrained.regex("(")), RegexError, "position"),
         (lambda model: model.generate("a", {"$ref": "https://elsewhere.example/a"}), UnsupportedSchema, "elsewhere"),
         (lambda model: model.generate("a", tempreature=1), TypeError, "unknown option tempreature"),
-        (lambda model: model.generate("a", retries=-1), ValueError, "retries: expected at least 0"),
+        (lambda model: model.generate("a", retries=-1), ValueError, "retries: expected at least 0, got -1"),
+        (lambda model: model.generate("a", retries=1.5), TypeError, "retries: expected a whole number, got float 1.5"),
         (lambda model: model.generate("a", temperature=-1), ValueError, "temperature"),
-        (lambda model: model.generate("a", max_tokens=0), ValueError, "max_tokens: expected at least 1"),
+        (lambda model: model.generate("a", temperature=math.nan), ValueError, "temperature"),
+        (lambda model: model.generate("a", temperature=None), ValueError, "temperature"),
+        (lambda model: model.generate("a", top_p="0.5"), ValueError, "top_p"),
+        (lambda model: model.generate("a", top_k=1.5), ValueError, "top_k"),
+        (lambda model: model.generate("a", max_tokens=0), ValueError, "max_tokens: expected at least 1, got 0"),
+        (
+            lambda model: model.generate("a", max_tokens=2.5),
+            TypeError,
+            "max_tokens: expected a whole number, got float",
+        ),
+        (lambda model: model.generate("a", max_tokens=2.0), TypeError, "got float 2.0; write 2"),
+        (lambda model: model.generate("a", max_tokens="5"), TypeError, "max_tokens: expected a whole number, got str"),
+        (
+            lambda model: model.generate("a", max_tokens=True),
+            TypeError,
+            "max_tokens: expected a whole number, got bool",
+        ),
+        (lambda model: model.generate("a", stop=5), TypeError, "stop: expected a text or a sequence of texts, got int"),
+        (lambda model: model.generate("a", stop=None), TypeError, "stop: .* got None"),
+        (lambda model: model.generate("a", stop=[5]), TypeError, "stop: expected a str, got int 5"),
+        (lambda model: model.generate("a", stop=""), ValueError, "stop: expected texts of at least one character"),
+        (lambda model: model.generate("a", stop=b"x"), TypeError, "stop: .* got bytes"),
+        (lambda model: model.generate("a", whitespace=None), TypeError, "whitespace: expected a str .*, got None"),
+        (lambda model: model.generate("a", whitespace="tabs"), GrammarError, "whitespace: expected 'indent=0'"),
+        (lambda model: model.compile(bool, whitespace="indent=9"), GrammarError, "whitespace: expected"),
+        (lambda model: model.generate("a", forced="maybe"), ValueError, "forced: expected one of 'canonical'"),
+        (lambda model: model.generate("a", forced=[]), ValueError, "forced: .* got list"),
+        (lambda model: model.generate("a", chat="yes"), TypeError, "chat: expected True, False, or None"),
+        (lambda model: model.generate("a", processors=print), TypeError, "processors: .*; put it in a list"),
+        (lambda model: model.generate("a", processors=[5]), TypeError, r"processors\[0\]: .* got int 5"),
+        (lambda model: model.generate("a", processors=[GrammarMask]), TypeError, "make an instance of it"),
+        (lambda _: constrained.load(""), ValueError, "source: expected the name of a model"),
+        (lambda _: constrained.load(5), TypeError, "source: expected a folder, a file or a hub id"),
+        (lambda _: constrained.load(device=torch.device("cpu")), TypeError, "device: expected a str such as 'auto'"),
+        (lambda _: constrained.load(dtype=torch.float32), TypeError, "dtype: expected a str such as 'float32'"),
+        (lambda _: constrained.load(progress="x"), TypeError, "progress: expected a function"),
+        (lambda _: constrained.load(threads=1.5), TypeError, "threads: expected a whole number"),
+        (lambda _: constrained.load(threads=10**6), ValueError, "threads: expected at most 1,024"),
+        (lambda _: Model("a folder"), TypeError, r"loaded: .* got str; constrained.load\(...\) makes a Model"),
+        (lambda _: PromptTemplate(user="Hi", instructions=""), ValueError, "user: expected a text that says"),
+        (lambda _: PromptTemplate(user=5, instructions=""), TypeError, "user: expected a str, got int"),
         (lambda model: model.generate("word " * 5000), ContextTooLong, "the model's context"),
     ],
 )
 def test_faults_of_the_caller_are_named(model: Model, call: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         call(model)
+
+
+def test_arguments_are_checked_before_any_work(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    def work(*_: Any, **__: Any) -> None:
+        raise AssertionError("it worked")
+
+    monkeypatch.setattr(model, "compile", work)
+    monkeypatch.setattr("constrained.api.output_type_from", work)
+    faulty: list[Any] = [{"max_tokens": 2.5}, {"stop": 5}, {"whitespace": None}, {"forced": "?"}, {"chat": 1}]
+    for options in faulty:
+        with pytest.raises((TypeError, ValueError)):
+            model.generate("a", bool, **options)
+        with pytest.raises((TypeError, ValueError)):
+            model.extract("a", bool, **options)
+        with pytest.raises((TypeError, ValueError)):
+            model.stream("a", bool, **options)
 
 
 def test_output_never_grows_past_the_context(model: Model) -> None:
@@ -230,14 +341,37 @@ def test_extract_sends_what_the_template_says(model: Model) -> None:
 
 
 def test_grammars_are_compiled_once_and_the_least_used_is_dropped() -> None:
-    model = Model(LoadedModel(tiny_llama(), tiny_tokenizer(), "tiny"), max_cached_grammars=2)
+    sizes = {
+        (kind, whitespace): Model(LoadedModel(tiny_llama(), tiny_tokenizer(), "tiny"))
+        .compile(kind, whitespace=whitespace)
+        .nbytes
+        for kind, whitespace in ((int, "indent=2"), (int, "compact"), (bool, "indent=2"))
+    }
+    room = sum(sizes.values()) - 1
+    model = Model(LoadedModel(tiny_llama(), tiny_tokenizer(), "tiny"), max_grammar_bytes=room)
     first = model.compile(int)
     assert model.compile({"type": "integer"}) is first
-    assert model.compile(int, whitespace="compact") is not first
+    second = model.compile(int, whitespace="compact")
+    assert second is not first
     assert model.compile(int) is first
     model.compile(bool)
     assert model.compile(int) is first
-    assert model.compile(int, whitespace="compact") is not first
+    assert model.compile(int, whitespace="compact") is not second
+
+
+def test_a_stream_of_schemas_takes_bounded_memory_and_the_last_one_is_always_kept() -> None:
+    cache = GrammarCache(max_bytes=1_000_000)
+    vocabulary = tiny_tokenizer().vocabulary(400)
+    for index in range(60):
+        cache.get((str(index), "", ""), lambda index=index: compile_regex(f"a{index}", vocabulary))  # type: ignore[misc]
+        assert cache.nbytes <= 1_000_000
+    assert 2 < len(cache) < 30
+    tight = GrammarCache(max_bytes=0)
+    kept = [tight.get((name, "", ""), lambda: compile_regex("ab", vocabulary)) for name in "aab"]
+    assert kept[0] is kept[1]
+    assert len(tight) == 1
+    with pytest.raises(TypeError, match="max_bytes"):
+        GrammarCache(max_bytes=2.5)  # type: ignore[arg-type]
 
 
 def test_loading_sets_threads_to_what_was_said_or_to_one(monkeypatch: pytest.MonkeyPatch) -> None:

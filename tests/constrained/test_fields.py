@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from constrained.errors import FieldsError
 from constrained.fields import fields_schema
+from constrained.output_types import output_type_from
 
 STRING = {"type": "string"}
 NULL = {"type": "null"}
@@ -52,6 +53,10 @@ def test_objects_nest_and_keep_their_order() -> None:
         ("a: 'x' | y", 9, "expected a text in quotes, got 'y'"),
         ("a: int; b", 6, "unexpected ';'"),
         ("a: " + "{x: " * 40, 135, "at most 32"),
+        ("a: int" + "[]" * 2000, 70, r"at most 32 types inside one another, got '\[\]'"),
+        ("a: " + "list[" * 2000, 168, "at most 32"),
+        ("a: " + "{x: " * 30 + "int" + "[]" * 9, 130, "at most 32"),
+        ("a: " + "{x: " * 20 + "int" + "}[]" * 20, 123, "at most 32"),
     ],
 )
 def test_faults_are_shown_in_their_place(text: str, position: int, message: str) -> None:
@@ -59,6 +64,16 @@ def test_faults_are_shown_in_their_place(text: str, position: int, message: str)
         fields_schema(text)
     assert caught.value.position == position
     assert str(caught.value).endswith("^")
+
+
+def test_what_is_no_text_is_refused() -> None:
+    with pytest.raises(TypeError, match="fields: expected a list of fields as a str"):
+        fields_schema({"a": "int"})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("text", ["a: int" + "[]" * 32, "a: " + "{x: " * 16 + "int" + "[]}" * 16])
+def test_the_deepest_fields_can_be_lowered(text: str) -> None:
+    assert len(output_type_from(fields_schema(text)).lower(whitespace="indent=2").nodes) > 2
 
 
 @given(st.text(alphabet="ab:,?|[]{}'\" listrn\n", max_size=40))

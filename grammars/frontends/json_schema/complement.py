@@ -21,6 +21,7 @@ from .shapes import (
     ArrayShape,
     Contains,
     Goal,
+    Layer,
     Node,
     NumberShape,
     ObjectShape,
@@ -164,8 +165,6 @@ def _not_object(shape: ObjectShape, place: Place, negate: Negate) -> tuple[Objec
         return ()
     if shape.problems:
         return (ObjectShape(problems=shape.problems, pointer=place[0]),)
-    if shape.names != ANY_GOAL:
-        return (ObjectShape(problems=(_cannot(place, "propertyNames"),), pointer=place[0]),)
     absent: dict[str, Goal]
     ways: list[ObjectShape] = []
     for name in shape.required:
@@ -190,13 +189,30 @@ def _not_object(shape: ObjectShape, place: Place, negate: Negate) -> tuple[Objec
         if additional != ANY_GOAL:
             none = tuple(TextRule("pattern", rule.text, holds=False) for rule in rules)
             witnesses.append(Witness(none, negate(additional)))
-    ways.extend(
-        ObjectShape(declared, witnesses=((frozenset(declared), witness),), pointer=place[0]) for witness in witnesses
-    )
-    for names, witness in shape.witnesses:
-        if witness.rules:
-            return (ObjectShape(problems=(_cannot(place, "a negated pattern"),), pointer=place[0]),)
-        ways.append(
-            ObjectShape(dict.fromkeys(sorted(names), ANY_GOAL), additional=negate(witness.goal), pointer=place[0])
-        )
+    for witness in witnesses:
+        if declared or witness.rules or witness.goal:
+            ways.append(ObjectShape(declared, witnesses=((frozenset(declared), witness),), pointer=place[0]))
+        else:  # any property will do
+            ways.append(ObjectShape(minimum=1, count_pointer=place[0], pointer=place[0]))
+    if shape.names is None:
+        ways.append(ObjectShape(minimum=1, count_pointer=place[0], pointer=place[0]))
+    elif shape.names:
+        named = Witness((), ANY_GOAL, negate(shape.names))
+        ways.append(ObjectShape(witnesses=((frozenset(), named),), pointer=place[0]))
+    ways.extend(_not_witness(names, witness, place, negate) for names, witness in shape.witnesses)
     return tuple(ways)
+
+
+def _not_witness(names: frozenset[str], witness: Witness, place: Place, negate: Negate) -> ObjectShape:
+    """Objects without any such property but for the given names."""
+    if witness.names:
+        return ObjectShape(names=negate(witness.names), pointer=place[0])
+    declared: dict[str, Goal] = dict.fromkeys(sorted(names), ANY_GOAL)
+    goal = negate(witness.goal)
+    if not witness.rules:
+        return ObjectShape(declared, additional=goal, pointer=place[0])
+    if witness.rules[0].holds:
+        layer = Layer(((witness.rules[0].text, goal),), ANY_GOAL)
+    else:
+        layer = Layer(tuple((rule.text, ANY_GOAL) for rule in witness.rules), goal)
+    return ObjectShape(declared, layers=(layer,), pointer=place[0])

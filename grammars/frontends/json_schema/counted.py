@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ...errors import Problem
 from ...ir import NodeId
 from .shapes import Node, ObjectShape
+from .undeclared import Undeclared
 
 if TYPE_CHECKING:
     from .lower import Lowering
@@ -25,7 +26,7 @@ def counted_body(
     lowering: Lowering,
     shape: ObjectShape,
     members: list[tuple[str, Node, bool]],
-    others: NodeId | None,
+    others: Undeclared,
     depth: int,
 ) -> NodeId | Problem:
     """All objects of ``members`` in order and then ``others``, as many as the shape allows; or why it is refused."""
@@ -36,34 +37,19 @@ def counted_body(
     inside = lowering.layout.inside(depth)
     least, most = shape.minimum, shape.maximum
     required = sum(needed for _, _, needed in members)
-    if others is not None and least > required + 1:
+    if others.any is not None and least > required + 1:
         reason = "that undeclared names differ among themselves is not enforced yet"
         return Problem(shape.count_pointer, "minProperties", reason)
     last = len(members)
     top = least if most is None else most  # counts above it are all the same, or none
-    if (last + 1) * (min(top, last) + 2) > _MAX_STATES:
+    if (last + 1) * (min(top, last) + 2) * others.num_states > _MAX_STATES:
         keyword = "minProperties" if most is None else "maxProperties"
         return Problem(shape.count_pointer, keyword, f"more than {_MAX_STATES} states to count {last} properties")
-    if others is not None:
-        others = lowering.rule(f"{shape.pointer} other", others)
-
-    def end(count: int) -> NodeId:
-        missing = max(least - count, 0)
-        if most is not None and count > most:
-            return builder.never
-        if others is None:
-            return builder.never if missing else frame.close_object
-        more = builder.repeat(builder.sequence(frame.comma, others), missing, None if most is None else most - count)
-        return builder.sequence(more, frame.close_object)
-
+    others.share()
+    others.count(least, most)
     values = [lowering.value(node, inside) for _, node, _ in members]
-    rest = [end(count) for count in range(last + 1)]  # by the number of properties written so far
-    firsts: list[NodeId] = []
-    if others is not None and (most is None or most > 0):
-        more = builder.repeat(
-            builder.sequence(frame.comma, others), max(least - 1, 0), None if most is None else most - 1
-        )
-        firsts.append(builder.sequence(others, more, frame.close_object))
+    rest = [others.after(count) for count in range(last + 1)]  # by the number of properties written so far
+    firsts = others.first()
     for index in range(last - 1, -1, -1):
         name, _, needed = members[index]
         written = builder.sequence(key_of(lowering, frame, name, b""), values[index], rest[1])
@@ -77,6 +63,6 @@ def counted_body(
             link = link if needed else builder.alternation(link, after[count])
             rest.append(lowering.rule(f"{shape.pointer} from {index} with {count}", link))
     filled = builder.sequence(frame.open_object, builder.alternation(*firsts))
-    if required or least:
+    if required or least or shape.some:
         return filled
     return builder.alternation(frame.empty_object, filled)

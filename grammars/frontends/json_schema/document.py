@@ -28,7 +28,7 @@ _LIMITS = {
     "$ref": "inside the document, to the metaschemas of the drafts, or through the caller's registry",
     "$dynamicRef": "as `$ref`; a schema counts once for each dynamic scope it is used in",
     "$recursiveRef": "as `$dynamicRef`",
-    "not": "negations of `propertyNames`, of counted `contains` and of several patterns on names are refused",
+    "not": "up to 128 ways not to be valid; negations of counted `contains` are refused",
     "oneOf": "branches that overlap are cut by each other's complement; refused where `not` would be",
     "if": "as `not` for the condition",
     "pattern": "ECMA-262, found anywhere; back-references are refused",

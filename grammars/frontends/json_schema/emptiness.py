@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from .arrays import longest_array
 from .objects import count_is_possible
 from .shapes import ArrayShape, Node, ObjectShape
+from .undeclared import can_serve_all
 
 __all__ = ["settle", "why_empty"]
 
@@ -34,6 +35,8 @@ def _allows_some(shape: ArrayShape | ObjectShape) -> bool:
     for _, node, required in shape.members:
         if required and not node.is_productive:
             return False
+    if shape.some and not can_serve_all(shape):
+        return False
     if shape.minimum == 0 and shape.maximum is None:
         return True
     live = sum(node.is_productive for _, node, _ in shape.members)

@@ -244,7 +244,7 @@ def _below(shape: ArrayShape | ObjectShape) -> list[ArrayShape | ObjectShape]:
     """The shapes that may stand directly inside."""
     if isinstance(shape, ObjectShape):
         nodes = [node for _, node, _ in shape.members] + [node for _, node in shape.extras]
-        nodes += [node for _, node in shape.some_extras]
+        nodes += [node for _, _, node in shape.some_extras]
     elif shape.hits:
         nodes = [node for pair in shape.hits for node in pair]
     else:

@@ -8,17 +8,32 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from ...errors import GrammarError, LimitExceeded, Problem
 from ...ir.regular import Dfa, is_empty
-from .shapes import ANY_GOAL, NEVER, Goal, Node, ObjectShape, Witness, join_goals
-from .string_languages import ALL_TEXT, any_of, cut, either, follows, follows_pattern, join, pattern_language, without
+from .shapes import ANY_GOAL, NEVER, Goal, Node, ObjectShape, Witness, goal_key, join_goals
+from .string_languages import (
+    ALL_TEXT,
+    any_of,
+    cut,
+    either,
+    follows,
+    follows_pattern,
+    join,
+    pattern_language,
+    rule_language,
+    without,
+)
 
 __all__ = ["goal_of_name", "link_object", "witnessed"]
 
 _MAX_CLASSES = 64
 """Classes of names of one object; beyond this it is refused."""
+_MAX_SOME = 5
+"""Undeclared properties of several kinds that an object must have; beyond this it is refused."""
 
+MakeNode = Callable[[Goal], Node]
 Class = tuple[Dfa | None, Goal]
 """Names, and the schemas that concern them; ``None``: all names."""
 
@@ -35,12 +50,13 @@ def goal_of_name(shape: ObjectShape, name: str) -> Goal:
     return goal
 
 
-def link_object(shape: ObjectShape, make: Callable[[Goal], Node]) -> list[Node]:
+def link_object(shape: ObjectShape, make: MakeNode) -> list[Node]:
     """Make the nodes of all properties and of all other names; those nodes, once each."""
-    if len(shape.some) > 1:
-        reason = "several properties of undeclared names that there must be are not enforced yet"
+    if len(shape.some) > _MAX_SOME:
+        reason = f"more than {_MAX_SOME} properties of undeclared names that there must be"
         shape.problems = (*shape.problems, Problem(shape.pointer, "not", reason))
-    if not shape.layers and shape.names == ANY_GOAL:
+        shape.some = ()
+    if not shape.layers and shape.names == ANY_GOAL and not shape.some:
         return _link_plain(shape, make)
     try:
         allowed = _allowed_names(shape, make)
@@ -61,56 +77,92 @@ def link_object(shape: ObjectShape, make: Callable[[Goal], Node]) -> list[Node]:
                     continue
             shape.extras.append((language, node))
             if shape.some:
-                shape.some_extras.append((language, make(join_goals(goal, shape.some[0]))))
+                _link_some(shape, language, goal, make)
     except GrammarError as error:
         keyword = "patternProperties" if shape.layers else "propertyNames"
         shape.problems = (*shape.problems, Problem(shape.pointer, keyword, str(error)))
-    extras = shape.extras + shape.some_extras
-    return [*(node for _, node, _ in shape.members), *(node for _, node in extras)]
+    nodes = [node for _, node in shape.extras] + [node for _, _, node in shape.some_extras]
+    return [*(node for _, node, _ in shape.members), *nodes]
 
 
-def witnessed(shape: ObjectShape) -> list[ObjectShape]:
+def _link_some(shape: ObjectShape, language: Dfa | None, goal: Goal, make: MakeNode) -> None:
+    """Of a class of undeclared names: those that serve each set of the properties that there must be."""
+    declared = tuple(dict.fromkeys((*shape.properties, *shape.required)))
+    serving: list[tuple[int, Dfa | None, Goal]] = [(0, language, goal)]
+    for place, witness in enumerate(shape.some):
+        mine = _names_of(witness, make)
+        for kinds, names, values in serving.copy():
+            if mine is not None:
+                names = without(mine, declared) if names is None else join(names, mine)
+            if names is None or not is_empty(names):
+                serving.append((kinds | 1 << place, names, join_goals(values, witness.goal)))
+    for kinds, names, values in serving:
+        node = make(values) if kinds else NEVER
+        if not node.is_empty:
+            shape.some_extras.append((kinds, names, node))
+
+
+def _names_of(witness: Witness, make: MakeNode) -> Dfa | None:
+    """The names that such a property may have, ``None``: any."""
+    found: Dfa | None = None
+    if witness.names != ANY_GOAL:
+        found = _language_of_names(make(witness.names))
+    for rule in witness.rules:
+        found = rule_language(rule) if found is None else join(found, rule_language(rule))
+    return found
+
+
+def _language_of_names(node: Node) -> Dfa:
+    problems = (*node.problems, *(problem for string in node.strings for problem in string.problems))
+    if problems:
+        raise GrammarError(problems[0].reason)
+    return any_of(node.strings)
+
+
+def witnessed(shape: ObjectShape, make: MakeNode) -> list[ObjectShape]:
     """The shape as alternatives, by which property is each witness."""
-    shapes = [replace(shape, witnesses=(), members=[], extras=[], some_extras=[])]
-    for names, witness in shape.witnesses:
-        shapes = [better for one in shapes for better in _with_witness(one, names, witness)]
+    if not shape.witnesses:
+        return [shape]
+    shapes = [_fresh(shape, witnesses=())]
+    distinct = {(names, _witness_key(witness)): (names, witness) for names, witness in shape.witnesses}
+    for names, witness in distinct.values():
+        shapes = [better for one in shapes for better in _with_witness(one, names, witness, make)]
         if len(shapes) > _MAX_CLASSES:
             reason = f"more than {_MAX_CLASSES} combinations of properties that break a rule"
-            return [replace(shapes[0], problems=(*shape.problems, Problem(shape.pointer, "not", reason)))]
+            return [_fresh(shapes[0], problems=(*shape.problems, Problem(shape.pointer, "not", reason)))]
     return shapes
 
 
-def _with_witness(shape: ObjectShape, names: frozenset[str], witness: Witness) -> list[ObjectShape]:
+def _witness_key(witness: Witness) -> object:
+    return witness.rules, goal_key(witness.goal), goal_key(witness.names)
+
+
+def _fresh(shape: ObjectShape, **changes: Any) -> ObjectShape:
+    return replace(shape, members=[], extras=[], some_extras=[], **changes)
+
+
+def _with_witness(shape: ObjectShape, names: frozenset[str], witness: Witness, make: MakeNode) -> list[ObjectShape]:
     found: list[ObjectShape] = []
-    problems = shape.problems
     try:
+        mine = None if witness.names == ANY_GOAL else _language_of_names(make(witness.names))
         for name in dict.fromkeys((*shape.properties, *shape.required)):
-            if name in names or not follows(name, witness.rules):
+            if name in names or not follows(name, witness.rules) or not (mine is None or mine.accepts(map(ord, name))):
                 continue
             goal = join_goals(goal_of_name(shape, name), witness.goal)
             if goal is not None:
-                found.append(
-                    replace(
-                        shape,
-                        properties={**shape.properties, name: goal},
-                        required={**shape.required, name: None},
-                        members=[],
-                        extras=[],
-                        some_extras=[],
-                    )
-                )
+                properties, required = {**shape.properties, name: goal}, {**shape.required, name: None}
+                found.append(_fresh(shape, properties=properties, required=required))
     except GrammarError as error:
-        problems += (Problem(shape.pointer, "patternProperties", str(error)),)
+        problem = Problem(shape.pointer, "patternProperties", str(error))
+        return [_fresh(shape, problems=(*shape.problems, problem))]
     if shape.additional is None:
-        return [replace(one, problems=problems, members=[], extras=[], some_extras=[]) for one in found]
-    if witness.rules:
-        reason = "that some undeclared name breaks patternProperties is not enforced yet"
-        problems += (Problem(shape.pointer, "not", reason),)
-    some = (*shape.some, witness.goal)
-    return [*found, replace(shape, some=some, problems=problems, members=[], extras=[], some_extras=[])]
+        return found
+    known = {_witness_key(one) for one in shape.some}
+    some = shape.some if _witness_key(witness) in known else (*shape.some, witness)
+    return [*found, _fresh(shape, some=some)]
 
 
-def _link_plain(shape: ObjectShape, make: Callable[[Goal], Node]) -> list[Node]:
+def _link_plain(shape: ObjectShape, make: MakeNode) -> list[Node]:
     required = shape.required
     nodes: list[Node] = []
     for name, goal in shape.properties.items():
@@ -120,15 +172,11 @@ def _link_plain(shape: ObjectShape, make: Callable[[Goal], Node]) -> list[Node]:
     extra = make(shape.additional)
     shape.extras.append((None, extra))
     nodes.append(extra)
-    if shape.some:
-        some = make(join_goals(shape.additional, shape.some[0]))
-        shape.some_extras.append((None, some))
-        nodes.append(some)
     shape.members.extend((name, extra, True) for name in required if name not in shape.properties)
     return nodes
 
 
-def _allowed_names(shape: ObjectShape, make: Callable[[Goal], Node]) -> Dfa | None:
+def _allowed_names(shape: ObjectShape, make: MakeNode) -> Dfa | None:
     """The names that ``propertyNames`` allows, ``None``: all."""
     if shape.names == ANY_GOAL or shape.names is None:
         return None

@@ -393,7 +393,9 @@ class Normaliser:
         def visit(node: Node) -> None:
             if any(shape.witnesses for shape in node.objects):
                 node.objects = tuple(
-                    one for shape in node.objects for one in (witnessed(shape) if shape.witnesses else (shape,))
+                    one
+                    for shape in node.objects
+                    for one in (witnessed(shape, self.node) if shape.witnesses else (shape,))
                 )
             for shape in node.objects:
                 if not shape.linked:

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 
 from ...errors import Problem
 from ...ir import NodeId
-from ...ir.regular import Dfa
 from .counted import counted_body
 from .prelude import Frame
 from .shapes import Node, ObjectShape
 from .spelling import json_text
-from .strings import other_name
+from .undeclared import Undeclared
 
 if TYPE_CHECKING:
     from .lower import Lowering
@@ -27,7 +26,8 @@ _Members = list[tuple[str, Node, bool]]
 
 def count_is_possible(shape: ObjectShape, live: int, extra: bool) -> bool:
     """Whether an object with all required names can have an allowed number of properties; ``live`` can be written."""
-    if shape.maximum is not None and max(len(shape.required), shape.minimum) > shape.maximum:
+    needed = len(shape.required) + bool(shape.some)
+    if shape.maximum is not None and max(needed, shape.minimum) > shape.maximum:
         return False
     return extra or shape.minimum <= live
 
@@ -38,37 +38,26 @@ def object_body(lowering: Lowering, shape: ObjectShape, depth: int) -> NodeId:
     frame = lowering.prelude.frame(depth)
     inside = lowering.layout.inside(depth)
     members = [member for member in shape.members if member[1].is_productive]
-    others = _others(lowering, shape, shape.extras, frame, inside)
-    some = _others(lowering, shape, shape.some_extras, frame, inside) if shape.some else None
-    if shape.some and some is None:
-        return builder.never
+    others = Undeclared(lowering, shape, frame, inside)
     required = sum(needed for _, _, needed in members)
     least, most = shape.minimum, shape.maximum
     if most is not None and most == required:
-        members, others = [member for member in members if member[2]], None
-    if others is None and least == len(members):
+        if shape.some:
+            return builder.never
+        members, others.any = [member for member in members if member[2]], None
+    if others.any is None and least == len(members):
         members = [(name, node, True) for name, node, _ in members]
         required = least
-    if some is not None and (least > required + 1 or most is not None):
-        reason = "counting properties where an undeclared name must break a rule is not enforced yet"
-        lowering.report((Problem(shape.count_pointer, "minProperties" if most is None else "maxProperties", reason),))
-        return frame.empty_object
-    if some is not None:
-        least = 0
-    if least > max(required, 1) or (most is not None and (others is not None or most < len(members))):
+    if least > max(required, 1) or (most is not None and (others.any is not None or most < len(members))):
         counted = counted_body(lowering, shape, members, others, depth)
         if isinstance(counted, Problem):
             lowering.report((counted,))
             return frame.empty_object
         return counted
     leading = next((index for index, member in enumerate(members) if member[2]), len(members))
-    if others is not None and leading == len(members):
-        others = lowering.rule(f"{shape.pointer} other", others)  # it stands in two places
-    end = frame.close_object
-    if others is not None:
-        others = lowering.rule(f"{shape.pointer} other", others) if some is not None else others
-        more = builder.repeat(builder.sequence(frame.comma, others), 0)
-        end = builder.sequence(more, end) if some is None else builder.sequence(more, frame.comma, some, more, end)
+    if shape.some or leading == len(members):
+        others.share()
+    end = others.after(1)
 
     def follow(index: int) -> NodeId:
         name, node, needed = members[index]
@@ -79,23 +68,7 @@ def object_body(lowering: Lowering, shape: ObjectShape, depth: int) -> NodeId:
     if leading == 0 and members:
         name, node, _ = members[0]
         return builder.sequence(key_of(lowering, frame, name, b"{"), lowering.value(node, inside), tail)
-    return _with_leading_options(lowering, shape, frame, members[: leading + 1], others, some, tail, inside)
-
-
-def _others(
-    lowering: Lowering, shape: ObjectShape, extras: list[tuple[Dfa | None, Node]], frame: Frame, inside: int
-) -> NodeId | None:
-    """A property of any other name with its value, ``None`` if there is none."""
-    ways: list[NodeId] = []
-    for language, node in extras:
-        if node.is_productive:
-            if language is None:
-                names = list(dict.fromkeys((*shape.properties, *shape.required)))
-                name = other_name(lowering.prelude, names)
-            else:
-                name = lowering.name(language)
-            ways.append(lowering.builder.sequence(name, frame.colon, lowering.value(node, inside)))
-    return lowering.builder.alternation(*ways) if ways else None
+    return _with_leading_options(lowering, shape, frame, members[: leading + 1], others, tail, inside)
 
 
 def _with_leading_options(
@@ -103,8 +76,7 @@ def _with_leading_options(
     shape: ObjectShape,
     frame: Frame,
     members: _Members,
-    others: NodeId | None,
-    some: NodeId | None,
+    others: Undeclared,
     tail: NodeId,
     inside: int,
 ) -> NodeId:
@@ -112,11 +84,11 @@ def _with_leading_options(
     builder = lowering.builder
     tail = lowering.rule(f"{shape.pointer} end", tail)
     firsts: list[NodeId] = []
-    if others is not None and not (members and members[-1][2]):
-        firsts.append(builder.sequence(others, tail))
-        if some is not None:
-            more = builder.repeat(builder.sequence(frame.comma, others), 0)
-            firsts.append(builder.sequence(some, more, frame.close_object))
+    if not (members and members[-1][2]):
+        if shape.some:
+            firsts += reversed(others.first())
+        elif others.any is not None:
+            firsts.append(builder.sequence(others.any, tail))
     for index in range(len(members) - 1, -1, -1):
         name, node, needed = members[index]
         value = lowering.value(node, inside)

@@ -142,10 +142,11 @@ class Layer(NamedTuple):
 
 
 class Witness(NamedTuple):
-    """Some property whose name follows the rules and whose value satisfies the goal."""
+    """Some property whose name follows the rules and satisfies ``names``, and whose value satisfies the goal."""
 
     rules: tuple[TextRule, ...]
     goal: Goal
+    names: Goal = ANY_GOAL
 
 
 @dataclass(slots=True, eq=False)
@@ -167,14 +168,14 @@ class ObjectShape:
     names: Goal = ANY_GOAL
     witnesses: tuple[tuple[frozenset[str], Witness], ...] = ()
     """Properties that there must be, none of the given names."""
-    some: tuple[Goal, ...] = ()
-    """Each holds for the value of some undeclared name."""
+    some: tuple[Witness, ...] = ()
+    """Undeclared properties that there must be."""
     # once linked:
     members: list[tuple[str, Node, bool]] = field(default_factory=list)
     extras: list[tuple[Dfa | None, Node]] = field(default_factory=list)
     """The other names in disjoint classes (``None``: all of them), and what may stand there."""
-    some_extras: list[tuple[Dfa | None, Node]] = field(default_factory=list)
-    """The same for the one undeclared property that there must be."""
+    some_extras: list[tuple[int, Dfa | None, Node]] = field(default_factory=list)
+    """The same for those that there must be, with bits for which of ``some`` it is."""
     linked: bool = False
     productive: bool = False
 

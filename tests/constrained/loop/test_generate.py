@@ -366,12 +366,22 @@ def test_the_cache_is_freed_however_it_ends(how: str) -> None:
     [
         ({"prompt_ids": []}, "prompt_ids: expected at least one id"),
         ({"max_tokens": 0}, "max_tokens: expected at least 1, got 0"),
-        ({"stream": -1}, "stream: expected a whole number"),
-        ({"forced": "always"}, "forced: expected one of canonical, exact, off, got 'always'"),
+        ({"stream": -1}, "stream: expected at least 0, got -1"),
+        ({"stream": 2**64}, "stream: expected at most 18,446"),
+        ({"forced": "always"}, "forced: expected one of 'canonical', 'exact', 'off', got str 'always'"),
         ({"stop": "END"}, r"stop: expected a sequence of texts, got the text 'END'; write \('END',\)"),
         ({"stop": ("",)}, "stop: expected texts of at least one character"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
+        Request(**({"prompt_ids": [0]} | options))
+
+
+@pytest.mark.parametrize(
+    "options", [{"max_tokens": 2.5}, {"max_tokens": None}, {"stream": "1"}, {"stop": 5}, {"prompt_ids": ["a"]}], ids=str
+)
+def test_what_is_of_another_type_is_refused(options: dict[str, Any]) -> None:
+    (name,) = options
+    with pytest.raises(TypeError, match=f"{name}: expected"):
         Request(**({"prompt_ids": [0]} | options))

@@ -80,10 +80,10 @@ def test_one_of_with_a_name_that_the_other_branch_forbids() -> None:
 
 
 def test_one_of_that_may_overlap_beyond_what_can_be_cut_is_refused() -> None:
-    branches = [{"propertyNames": {"pattern": "a"}}, {"propertyNames": {"pattern": "b"}}]
+    branches = [{"uniqueItems": True}, {"minItems": 2}]
     with pytest.raises(UnsupportedSchema, match="branches 0 and 1") as caught:
-        language({"type": "object", "oneOf": branches})
-    assert [problem.keyword for problem in caught.value.problems] == ["oneOf"]
+        language({"type": "array", "oneOf": branches})
+    assert [problem.keyword for problem in caught.value.problems] == ["oneOf", "uniqueItems"]
 
 
 def test_branches_that_allow_nothing_are_dropped() -> None:

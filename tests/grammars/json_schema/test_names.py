@@ -15,7 +15,7 @@ from .texts import language, orders
 
 NAMES = ("a", "ab", "b", "x-a", "x-", "", 'q"')
 SCHEMAS = (True, False, {"type": "integer"}, {"type": "string"}, {"enum": [1, "s"]}, {"minimum": 2})
-PATTERNS = ("^a", "^x-", "b$", "", ".*", "^[ab]+$", '"')
+PATTERNS = ("^a", "^x-", "b$", "^", ".*", "^[ab]+$", '"')
 
 
 @st.composite
@@ -61,6 +61,26 @@ def test_names_are_judged_one_by_one(schema: dict[str, Any], instances: list[dic
     for instance in instances:
         accepted = taken is not None and any(taken.takes_value(order) for order in orders(instance))
         assert accepted == Draft202012Validator(schema).is_valid(instance), (schema, instance)
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(first=schemas(), second=schemas(), instances=st.lists(INSTANCES, min_size=3, max_size=3))
+def test_negated_names_and_names_told_apart(
+    first: dict[str, Any], second: dict[str, Any], instances: list[dict[str, Any]]
+) -> None:
+    for schema in ({"type": "object", "not": first}, {"oneOf": [first, second]}):
+        try:
+            taken = language(schema)
+        except UnsatisfiableGrammar:
+            taken = None
+        except UnsupportedSchema as error:
+            if {problem.keyword for problem in error.problems} <= {"minProperties", "not", "oneOf"}:
+                continue
+            raise
+        validator = Draft202012Validator(schema)
+        for value in instances:
+            accepted = taken is not None and any(map(taken.takes_value, orders(value)))
+            assert accepted == validator.is_valid(value), (schema, value)
 
 
 def test_declared_names_obey_their_patterns_too() -> None:
