@@ -17,7 +17,7 @@ from .errors import ConstrainedError, UnsupportedOutputType, ValidationFailed
 
 if TYPE_CHECKING:
     from .api import Model, load
-    from .combinators import ToolCall, alt, gbnf, many, optional, seq, text_without, tool_calls, until
+    from .combinators import ToolCall, alt, gbnf, lark, many, optional, seq, text_without, tool_calls, until
     from .fields import fields_schema
     from .output_types import OutputType, choice, regex
     from .prompts import PromptTemplate
@@ -41,6 +41,7 @@ __all__ = [
     "choice",
     "fields_schema",
     "gbnf",
+    "lark",
     "load",
     "many",
     "optional",
@@ -64,6 +65,7 @@ _HOME_OF = {
     "choice": "output_types",
     "fields_schema": "fields",
     "gbnf": "combinators",
+    "lark": "combinators",
     "load": "api",
     "many": "combinators",
     "optional": "combinators",

@@ -22,7 +22,7 @@ from .errors import (
 from .limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
-    from .compile import CompiledGrammar, compile_gbnf, compile_ir, compile_json_schema, compile_regex
+    from .compile import CompiledGrammar, compile_gbnf, compile_ir, compile_json_schema, compile_lark, compile_regex
     from .ir.printer import to_ebnf
     from .ir.sentences import sample
     from .masks.batch import BatchFiller
@@ -52,6 +52,7 @@ __all__ = [
     "compile_gbnf",
     "compile_ir",
     "compile_json_schema",
+    "compile_lark",
     "compile_regex",
     "is_warm",
     "sample",
@@ -70,6 +71,7 @@ _HOME_OF = {
     "compile_gbnf": "compile",
     "compile_ir": "compile",
     "compile_json_schema": "compile",
+    "compile_lark": "compile",
     "compile_regex": "compile",
     "is_warm": "warming",
     "sample": "ir.sentences",

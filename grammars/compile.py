@@ -37,7 +37,7 @@ from .masks.walk import forget_masks
 from .matcher import Matcher
 from .vocabulary import Vocabulary
 
-__all__ = ["CompiledGrammar", "compile_gbnf", "compile_ir", "compile_json_schema", "compile_regex"]
+__all__ = ["CompiledGrammar", "compile_gbnf", "compile_ir", "compile_json_schema", "compile_lark", "compile_regex"]
 
 
 class CompiledGrammar:
@@ -128,6 +128,25 @@ def compile_gbnf(
 
     builder = Builder(limits=limits)
     return compile_ir(builder.finish(lower_gbnf(text, builder, start=start)), vocabulary, limits=limits)
+
+
+def compile_lark(
+    text: str,
+    vocabulary: Vocabulary,
+    *,
+    start: str = "start",
+    whitespace: str = "indent=2",
+    limits: Limits = DEFAULT_LIMITS,
+) -> CompiledGrammar:
+    """Texts that Lark, with its LALR parser and contextual lexer, parses from the rule ``start`` of a Lark grammar.
+
+    ``whitespace`` is that of ``%json`` pieces. Raises :class:`~grammars.CfgError` with line and column of the fault.
+    """
+    from .frontends.cfg import lower_lark
+
+    builder = Builder(limits=limits)
+    node = lower_lark(text, builder, start=start, whitespace=whitespace)
+    return compile_ir(builder.finish(node), vocabulary, limits=limits)
 
 
 def compile_json_schema(

@@ -4,7 +4,7 @@ Every part is written into one intermediate form, so that a whole output is one 
 """
 
 from .base import Piece
-from .pieces import alt, gbnf, many, optional, seq, text_without, until
+from .pieces import alt, gbnf, lark, many, optional, seq, text_without, until
 from .tools import ToolCall, tool_calls
 
-__all__ = ["Piece", "ToolCall", "alt", "gbnf", "many", "optional", "seq", "text_without", "tool_calls", "until"]
+__all__ = ["Piece", "ToolCall", "alt", "gbnf", "lark", "many", "optional", "seq", "text_without", "tool_calls", "until"]

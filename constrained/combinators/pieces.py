@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import UnsupportedOutputType
 from ..output_types import OutputType
+from ..output_types.base import digest_of
 from .base import Piece, piece_from
 
 if TYPE_CHECKING:
-    from grammars.ir import Builder, NodeId
+    from grammars.ir import IR, Builder, NodeId
 
-__all__ = ["alt", "gbnf", "many", "optional", "seq", "text_without", "until"]
+__all__ = ["alt", "gbnf", "lark", "many", "optional", "seq", "text_without", "until"]
 
 
 class Sequence(Piece):
@@ -95,6 +96,35 @@ class GbnfPiece(Piece):
         return f"gbnf({self.text!r})"
 
 
+class LarkType(OutputType[str]):
+    """What a Lark grammar matches. Inside larger pieces it begins and ends as it would alone."""
+
+    def __init__(self, text: str, start: str) -> None:
+        self.text = text
+        self.start = start
+
+    @property
+    def digest(self) -> str:
+        return digest_of("lark", self.start, self.text)
+
+    @property
+    def schema_text(self) -> None:
+        return None
+
+    def lower(self, *, whitespace: str) -> IR:
+        from grammars.frontends.cfg import lower_lark
+        from grammars.ir import Builder
+
+        builder = Builder()
+        return builder.finish(lower_lark(self.text, builder, start=self.start, whitespace=whitespace))
+
+    def parse(self, text: str) -> str:
+        return text
+
+    def __repr__(self) -> str:
+        return f"lark({self.text!r})"
+
+
 def seq(*parts: Any) -> Piece:
     """One part after the other. A ``str`` is that text; a type or a JSON Schema is JSON; pieces are what they are.
 
@@ -174,3 +204,17 @@ def gbnf(text: str, *, start: str = "root") -> Piece:
     if not isinstance(text, str):
         raise UnsupportedOutputType(f"gbnf: expected the grammar as a str, got {type(text).__name__}")
     return GbnfPiece(text, start)
+
+
+def lark(text: str, *, start: str = "start") -> LarkType:
+    r"""What Lark, with its LALR parser and contextual lexer, parses from the rule ``start`` of a Lark grammar.
+
+    ``%json {...}`` stands for a JSON value of that schema. The text is checked when it is used:
+    :class:`grammars.errors.CfgError` names line and column of a fault.
+
+    >>> lark('start: "yes" | "no"').parse("no")
+    'no'
+    """
+    if not isinstance(text, str):
+        raise UnsupportedOutputType(f"lark: expected the grammar as a str, got {type(text).__name__}")
+    return LarkType(text, start)

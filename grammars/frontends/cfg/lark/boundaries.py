@@ -1,0 +1,270 @@
+"""Between two lexemes: which texts of ignored matter and one terminal may follow, and what they oblige the text to.
+
+A *boundary* is what counts of the text before: the obligations that are still open, and the lexer at work. From each
+boundary the texts of one terminal that lead to one next boundary are a regular language, so a grammar with its lexer
+comes down to a grammar over such languages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+
+from ....ir.regular import Dfa, minimise
+from ....ir.regular.budget import Budget
+from ....ir.regular.dfa import from_rows
+from ....limits import Limits
+from .lexers import Lexer, Lexers
+
+__all__ = ["Boundaries", "Gap", "Obligations", "group_contexts"]
+
+Obligations = frozenset[int]
+"""States of the automaton of obligations, all of which must die before the text makes one of them fail."""
+
+BETWEEN = -1
+"""As the state of a lexer: between two lexemes."""
+
+_JSON_STARTS = '{["-0123456789tfn'
+_FAILED = -1
+
+
+def group_contexts(lexers: Lexers, contexts: Iterable[int], names: tuple[str, ...]) -> list[int]:
+    """Join the contexts (sets of terminals, as bits) in which every terminal has the same rivals: the joined sets.
+
+    Two terminals are rivals if one may take text that the other would, or take more of it.
+    """
+    rivals = _rivals(lexers, names)
+    ignored = sum(1 << names.index(name) for name in dict.fromkeys(lexers.bnf.ignored) if name in names)
+    groups: list[int] = []
+    for context in sorted(set(contexts), key=lambda bits: -bits.bit_count()):
+        whole = context | ignored
+        for index, group in enumerate(groups):
+            union = group | whole
+            if all(
+                union & rivals[name] == part & rivals[name]
+                for part in (group, whole)
+                for name in range(len(names))
+                if part >> name & 1
+            ):
+                groups[index] = union
+                break
+        else:
+            groups.append(whole)
+    return groups
+
+
+def _rivals(lexers: Lexers, names: tuple[str, ...]) -> list[int]:
+    """For each terminal the others (bits) that are alive or have matched where it matches."""
+    terminals = [lexers.terminals.get(name) for name in names]
+    rivals = [0] * len(names)
+    for first, one in enumerate(terminals):
+        for second in range(first):
+            other = terminals[second]
+            if one is None or other is None:
+                continue
+            seen = {(one.start, other.start)}
+            pending = list(seen)
+            while pending:
+                left, right = pending.pop()
+                for pair in set(zip(one.rows[left], other.rows[right], strict=True)) - seen:
+                    if pair[0] and pair[1]:
+                        seen.add(pair)
+                        pending.append(pair)
+                        if one.accepting[pair[0]] or other.accepting[pair[1]]:
+                            rivals[first] |= 1 << second
+                            rivals[second] |= 1 << first
+                            pending.clear()
+                            break
+    return rivals
+
+
+@dataclass(slots=True)
+class Gap:
+    """From one boundary: an automaton whose states say which terminals end there, and with what obligations.
+
+    ``ends`` maps (terminal, obligations) to the states; the terminal "" is the end of the text, and islands (JSON in
+    its place) have the states where they may begin.
+    """
+
+    rows: list[list[int]]
+    ends: dict[tuple[str, Obligations], set[int]] = field(default_factory=dict)
+
+    def left_by(self, terminal: str) -> list[Obligations]:
+        """What the terminal may leave."""
+        return [left for name, left in self.ends if name == terminal]
+
+
+class Boundaries:
+    """All gaps of a grammar, each made when first asked for."""
+
+    def __init__(self, lexers: Lexers, groups: list[int], names: tuple[str, ...], limits: Limits) -> None:
+        self.lexers = lexers
+        self.names = names
+        self.budget = Budget(limits, "what may follow lexemes", cost=2)
+        self.group_names = [
+            frozenset(name for index, name in enumerate(names) if group >> index & 1) for group in groups
+        ]
+        self.group_lexers: list[Lexer] = [lexers.lexer(some) for some in self.group_names]
+        self.islands = [sorted(some & lexers.bnf.islands.keys()) for some in self.group_names]
+        self.first_of = np.cumsum([0, *(len(lexer.rows) for lexer in self.group_lexers)]).tolist()
+        self.block, self.steps = self.obligations()
+        self.relevance = cache(self._relevance)
+        self.gaps: dict[tuple[Obligations, int], Gap] = {}
+
+    def obligations(self) -> tuple[npt.NDArray[np.int64], list[list[int]]]:
+        """The least automaton of what is left of lexers: the block of each state of each lexer, and the blocks' steps.
+
+        Block 0 asks for nothing. A step to ``_FAILED`` is what must not happen.
+        """
+        width = len(self.lexers.alphabet.classes)
+        total = self.first_of[-1]
+        targets = np.zeros((total, width), np.int64)
+        wins = np.zeros(total, np.bool_)
+        dead = np.zeros(total, np.bool_)
+        for first, lexer in zip(self.first_of, self.group_lexers, strict=False):
+            size = len(lexer.rows)
+            targets[first : first + size] = np.array(lexer.rows, np.int64).reshape(size, width) + first
+            wins[first : first + size] = [bool(name) for name in lexer.wins]
+            dead[first] = True
+        block = np.where(_can_fail(targets, wins) & ~dead, 1, 0)
+        while True:
+            after = np.where(wins[targets], total + 1, block[targets])
+            keyed = np.concatenate([block[:, None], after], axis=1)
+            keyed[block == 0] = 0
+            _, refined = np.unique(
+                np.concatenate([np.zeros((1, width + 1), np.int64), keyed]), axis=0, return_inverse=True
+            )
+            refined = refined.reshape(-1)[1:] - refined.reshape(-1)[0]
+            if refined.max(initial=0) == block.max(initial=0):
+                break
+            block = refined
+        steps: list[list[int]] = [[0] * width for _ in range(int(block.max(initial=0)) + 1)]
+        after = np.where(wins[targets], _FAILED, block[targets])
+        for state, number in enumerate(block.tolist()):
+            if number:
+                steps[number] = after[state].tolist()
+        return block, steps
+
+    def left_of(self, group: int, state: int) -> int:
+        """The obligation that is left of a lexer that stopped in a state."""
+        return int(self.block[self.first_of[group] + state])
+
+    def step(self, open_obligations: Obligations, index: int) -> Obligations | None:
+        """The obligations behind one character; None where one has failed."""
+        after = {self.steps[one][index] for one in open_obligations}
+        if _FAILED in after:
+            return None
+        after.discard(0)
+        return frozenset(after)
+
+    # -- which obligations matter -------------------------------------------------------------------------------
+
+    def relevant(self, open_obligations: Obligations, context: int) -> Obligations:
+        """Those obligations that the terminals of a context (bits), or ignored ones, could make fail."""
+        ignored = sum(1 << self.names.index(name) for name in set(self.lexers.bnf.ignored))
+        return frozenset(one for one in open_obligations if self.relevance(one) & (context | ignored))
+
+    def _relevance(self, obligation: int) -> int:
+        """The terminals (bits) with which the obligation may fail, or live to the end of them."""
+        found = 0
+        for number, name in enumerate(self.names):
+            terminal = self.lexers.terminals.get(name)
+            if terminal is None:  # an island of JSON
+                classes = {self.lexers.class_of(ord(character)) for character in _JSON_STARTS}
+                if any(self.steps[obligation][index] for index in classes):
+                    found |= 1 << number
+                continue
+            seen = {(obligation, terminal.start)}
+            pending = list(seen)
+            while pending:
+                left, right = pending.pop()
+                for pair in set(zip(self.steps[left], terminal.rows[right], strict=True)) - seen:
+                    if not pair[0] or not pair[1]:
+                        continue
+                    if pair[0] == _FAILED or terminal.accepting[pair[1]]:
+                        found |= 1 << number
+                        pending.clear()
+                        break
+                    seen.add(pair)
+                    pending.append(pair)
+        return found
+
+    # -- gaps ---------------------------------------------------------------------------------------------------
+
+    def gap(self, open_obligations: Obligations, group: int) -> Gap:
+        """What may follow a boundary."""
+        key = (open_obligations, group)
+        found = self.gaps.get(key)
+        if found is None:
+            found = self.gaps[key] = self._gap(open_obligations, group)
+        return found
+
+    def _gap(self, open_obligations: Obligations, group: int) -> Gap:
+        lexer = self.group_lexers[group]
+        width = len(self.lexers.alphabet.classes)
+        start = frozenset([(open_obligations, BETWEEN)])
+        numbers: dict[frozenset[tuple[Obligations, int]], int] = {frozenset(): 0, start: 1}
+        order = [frozenset(), start]
+        gap = Gap([[0] * width])
+        while len(gap.rows) < len(order):
+            pairs = order[len(gap.rows)]
+            self.note_ends(gap, pairs, group, len(gap.rows))
+            row = [0] * width
+            for index in range(width):
+                moved = self.moved(pairs, index, lexer, group)
+                if moved not in numbers:
+                    numbers[moved] = len(order)
+                    order.append(moved)
+                row[index] = numbers[moved]
+            self.budget.spend(width * max(1, len(pairs)))
+            gap.rows.append(row)
+        return gap
+
+    def moved(
+        self, pairs: frozenset[tuple[Obligations, int]], index: int, lexer: Lexer, group: int
+    ) -> frozenset[tuple[Obligations, int]]:
+        result: set[tuple[Obligations, int]] = set()
+        for before, state in pairs:
+            after = lexer.rows[1 if state == BETWEEN else state][index]
+            if not after:
+                continue
+            still = self.step(before, index)
+            if still is None:
+                continue
+            result.add((still, after))
+            if lexer.skipped[after]:
+                result.add(((still | {self.left_of(group, after)}) - {0}, BETWEEN))
+        return frozenset(result)
+
+    def note_ends(self, gap: Gap, pairs: frozenset[tuple[Obligations, int]], group: int, number: int) -> None:
+        lexer = self.group_lexers[group]
+        for before, state in pairs:
+            if state == BETWEEN:
+                gap.ends.setdefault(("", frozenset()), set()).add(number)
+                for island in self.islands[group]:
+                    if not self.relevant(before, 1 << self.names.index(island)):
+                        gap.ends.setdefault((island, frozenset()), set()).add(number)
+            elif lexer.wins[state] and not lexer.skipped[state]:
+                after = (before | {self.left_of(group, state)}) - {0}
+                gap.ends.setdefault((lexer.wins[state], after), set()).add(number)
+
+    def language(self, open_obligations: Obligations, group: int, name: str, lefts: frozenset[Obligations]) -> Dfa:
+        """The texts that lead from a boundary to a terminal, which leaves one of ``lefts``."""
+        gap = self.gap(open_obligations, group)
+        states = set().union(*(gap.ends[name, left] for left in lefts))
+        accepting = [number in states for number in range(len(gap.rows))]
+        return minimise(from_rows(self.lexers.alphabet, gap.rows, accepting, 1))
+
+
+def _can_fail(targets: npt.NDArray[np.int64], wins: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+    """The states from which a winning state can be reached by at least one step."""
+    found: npt.NDArray[np.bool_] = np.any(wins[targets], axis=1)
+    while True:
+        more: npt.NDArray[np.bool_] = found | np.any(found[targets], axis=1)
+        if (more == found).all():
+            return found
+        found = more

@@ -1,0 +1,236 @@
+"""What Lark's contextual lexer does in each state of the parser, as finite automata over one shared alphabet.
+
+In a state the lexer looks for the terminals that the state shifts or reduces on, and the ignored ones. It tries them in
+an order (priority, greatest width, length of the expression, name) and takes the match of the first that matches; a
+text that a regular expression takes whole is a keyword if the state looks for that keyword. So behind a lexeme the
+text must not go on in such a way that the lexer would have taken more of it, or another terminal: what is left of the
+lexer's state is an *obligation* on the text that follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ....errors import CfgError, LimitExceeded, RegexError
+from ....ir.charset import Charset
+from ....ir.regular import TEXT, Alphabet, Dfa, Nfa, minimise, one_of
+from ....ir.regular.alphabet import partition
+from ....ir.regular.budget import Budget
+from ....limits import Limits
+from .bnf import Bnf
+from .ordered import NotSupported, first_match_automaton
+from .patterns import Pattern
+
+__all__ = ["Lexer", "Lexers", "Terminal"]
+
+
+@dataclass(frozen=True, slots=True)
+class Terminal:
+    """One terminal: its pattern, and the texts that the pattern takes, over the shared alphabet (dead state 0)."""
+
+    name: str
+    pattern: Pattern
+    order: tuple[float, ...]
+    rows: list[list[int]]
+    accepting: list[bool]
+    start: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lexer:
+    """The lexer of one context as an automaton; state 0 is dead, state 1 starts.
+
+    ``wins[state]`` is the terminal that the text so far would be, should the lexer stop here ("": none), and
+    ``skipped[state]`` whether it is ignored.
+    """
+
+    rows: list[list[int]]
+    wins: list[str]
+    skipped: list[bool]
+
+
+class Lexers:
+    """The lexers of all contexts, made when first asked for."""
+
+    def __init__(self, bnf: Bnf, names: Iterable[str], limits: Limits) -> None:
+        self.bnf = bnf
+        self.limits = limits
+        self.budget = Budget(limits, "the lexers of the grammar", cost=2)
+        wanted = [name for name in dict.fromkeys([*names, *bnf.ignored]) if name not in bnf.islands]
+        automata = {name: self.automaton(name) for name in wanted}
+        self.alphabet, classes = _shared_alphabet(automata.values())
+        self.terminals = {
+            name: self.terminal(name, automaton, owners)
+            for (name, automaton), owners in zip(automata.items(), classes, strict=True)
+        }
+        self.made: dict[frozenset[str], Lexer] = {}
+
+    def pattern(self, name: str) -> Pattern:
+        return self.bnf.patterns.get(name) or Pattern(False, "")
+
+    def automaton(self, name: str) -> Dfa:
+        """The texts of a terminal. Raises :class:`~grammars.errors.CfgError` where it cannot be one."""
+        pattern = self.pattern(name)
+        place = self.bnf.places.get(name, 0)
+        try:
+            if name in self.bnf.substrings:
+                return _substrings(self.bnf.substrings[name].chunks, self.limits)
+            if pattern.widths[0] == 0:
+                message = f"terminal {name} may be empty; make what uses it optional instead"
+                raise CfgError(message, self.bnf.text, place)
+            if pattern.is_string and not pattern.flags:
+                return one_of(TEXT, [map(ord, pattern.value)])
+            return minimise(first_match_automaton(pattern.regexp, self.limits))
+        except (RegexError, NotSupported) as error:
+            raise CfgError(f"terminal {name}: {error}", self.bnf.text, place) from None
+
+    def terminal(self, name: str, automaton: Dfa, owners: list[int]) -> Terminal:
+        pattern = self.pattern(name)
+        order = (-self.bnf.priorities.get(name, 0), -pattern.widths[1], -len(pattern.value))
+        rows = automaton.transitions[:, owners].tolist()
+        return Terminal(name, pattern, order, rows, automaton.accepting.tolist(), automaton.start)
+
+    def lexer(self, names: Iterable[str]) -> Lexer:
+        """The lexer of a context that looks for these terminals, and the ignored ones."""
+        key = frozenset(name for name in (*names, *self.bnf.ignored) if name in self.terminals)
+        found = self.made.get(key)
+        if found is None:
+            found = self.made[key] = self.make(key)
+        return found
+
+    def make(self, names: frozenset[str]) -> Lexer:
+        ordered = sorted((self.terminals[name] for name in names), key=lambda one: (one.order, one.name))
+        keywords, hidden = self.keywords(ordered)
+        tried = [one for one in ordered if one.name not in hidden]
+        tracked = [[self.terminals[name] for name in keywords.get(one.name, ())] for one in tried]
+        return _Product(tried, tracked, frozenset(self.bnf.ignored), len(self.alphabet.classes), self.budget).lexer()
+
+    def keywords(self, ordered: list[Terminal]) -> tuple[dict[str, list[str]], set[str]]:
+        """For each regular expression the texts that are terminals of their own, and those found only that way."""
+        keywords: dict[str, list[str]] = {}
+        hidden: set[str] = set()
+        for one in ordered:
+            if one.pattern.is_string:
+                continue
+            for text in ordered:
+                same = text.order[0] == one.order[0]
+                if same and text.pattern.is_string and self.first_match(one, text.pattern.value):
+                    keywords.setdefault(one.name, []).append(text.name)
+                    if text.pattern.flags <= one.pattern.flags:
+                        hidden.add(text.name)
+        return keywords, hidden
+
+    def first_match(self, terminal: Terminal, text: str) -> bool:
+        """Whether the terminal's expression, tried at the start of the text, takes all of it."""
+        state = terminal.start
+        for character in text:
+            state = terminal.rows[state][self.class_of(ord(character))]
+        return terminal.accepting[state]
+
+    def class_of(self, code_point: int) -> int:
+        """The class of the alphabet that a character is in."""
+        for index, members in enumerate(self.alphabet.classes):
+            if any(low <= code_point <= high for low, high in members):
+                return index
+        raise AssertionError("the alphabet covers all characters")
+
+
+class _Product:
+    """All terminals of a context at once. A state: of each terminal (0: out of the race), then of each keyword."""
+
+    def __init__(
+        self, tried: list[Terminal], tracked: list[list[Terminal]], ignored: frozenset[str], width: int, budget: Budget
+    ) -> None:
+        self.tried = tried
+        self.tracked = tracked
+        self.ignored = ignored
+        self.width = width
+        self.budget = budget
+        self.numbers: dict[tuple[tuple[int, ...], ...], int] = {(): 0}
+        self.order: list[tuple[tuple[int, ...], ...]] = [()]
+        self.wins = [""]
+        self.skipped = [False]
+
+    def lexer(self) -> Lexer:
+        start = tuple(
+            (one.start, *(text.start for text in texts)) for one, texts in zip(self.tried, self.tracked, strict=True)
+        )
+        self.number(start)
+        rows = [[0] * self.width]
+        while len(rows) < len(self.order):
+            rows.append([self.number(self.step(self.order[len(rows)], index)) for index in range(self.width)])
+            self.budget.spend(self.width)
+        return Lexer(rows, self.wins, self.skipped)
+
+    def step(self, state: tuple[tuple[int, ...], ...], index: int) -> tuple[tuple[int, ...], ...]:
+        moved: list[tuple[int, ...]] = []
+        alive = False
+        for place, own in enumerate(state):
+            if not own or not own[0]:
+                moved.append(())
+                continue
+            after = self.tried[place].rows[own[0]][index]
+            if not after:
+                moved.append(())
+                continue
+            alive = True
+            texts = self.tracked[place]
+            moved.append((after, *(text.rows[at][index] for text, at in zip(texts, own[1:], strict=True))))
+            if self.tried[place].accepting[after]:
+                break  # those behind in the order are never taken now
+        return tuple(moved) if alive else ()
+
+    def number(self, state: tuple[tuple[int, ...], ...]) -> int:
+        while state and not state[-1]:
+            state = state[:-1]
+        found = self.numbers.get(state)
+        if found is None:
+            found = self.numbers[state] = len(self.order)
+            self.order.append(state)
+            self.budget.spend(len(state))
+            winner, skipped = self.winner(state)
+            self.wins.append(winner)
+            self.skipped.append(skipped)
+        return found
+
+    def winner(self, state: tuple[tuple[int, ...], ...]) -> tuple[str, bool]:
+        for one, texts, own in zip(self.tried, self.tracked, state, strict=False):
+            if own and one.accepting[own[0]]:
+                taken = next(
+                    (text.name for text, at in zip(texts, own[1:], strict=True) if text.accepting[at]), one.name
+                )
+                return taken, one.name in self.ignored
+        return "", False
+
+
+def _shared_alphabet(automata: Iterable[Dfa]) -> tuple[Alphabet, list[list[int]]]:
+    """An alphabet finer than those of all automata; for each automaton, which of its classes holds each class."""
+    sets: dict[Charset, int] = {}
+    owned = [[sets.setdefault(members, len(sets)) for members in automaton.alphabet.classes] for automaton in automata]
+    alphabet, members = partition(TEXT, list(sets))
+    owners: list[list[int]] = []
+    for numbers in owned:
+        column = [0] * len(alphabet.classes)
+        for own, number in enumerate(numbers):
+            for index in members[number]:
+                column[index] = own
+        owners.append(column)
+    return alphabet, owners
+
+
+def _substrings(chunks: tuple[str, ...], limits: Limits) -> Dfa:
+    """Every run of neighbouring chunks, at least one."""
+    if sum(map(len, chunks)) * 16 > limits.max_states:
+        raise LimitExceeded("max_states", limits.max_states, "a substring of a long text (each character counts as 16)")
+    nfa = Nfa(TEXT)
+    borders = [nfa.add_state() for _ in range(len(chunks) + 1)]
+    nfa.starts.extend(borders)
+    nfa.finals.update(borders)
+    for number, chunk in enumerate(chunks):
+        state = borders[number]
+        for place, character in enumerate(chunk):
+            after = borders[number + 1] if place == len(chunk) - 1 else nfa.add_state()
+            nfa.add_edge(state, ((ord(character), ord(character)),), after)
+            state = after
+    return minimise(nfa.determinise(limits=limits))
