@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from ...errors import Problem, UnsatisfiableGrammar, UnsupportedSchema
+from ...guards import DistinctNames
 from ...ir import NodeId, RuleId
 from ...ir.regular import Dfa
 from ...limits import DEFAULT_LIMITS, Limits
@@ -48,12 +49,14 @@ def lower_json_schema(
     *,
     whitespace: str = "indent=2",
     formats: Literal["assert", "annotate"] = "assert",
+    property_order: Literal["schema", "any"] = "schema",
     registry: Registry | None = None,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Lowered:
     """The grammar of all JSON texts that the schema allows, in one layout.
 
-    ``schema`` is a mapping, a boolean or JSON text; properties come in its order, other keys after them.
+    ``schema`` is a mapping, a boolean or JSON text; properties come in its order, other keys after them, or
+    all in any order, each name once (``property_order="any"``).
     ``whitespace`` names the layout (see :class:`~.layout.Layout`); ``formats="annotate"`` makes ``format`` an
     annotation. ``registry`` (a :class:`referencing.Registry`) finds what references outside the schema lead to and
     metaschemas of one's own; without it nothing is ever fetched. The result's ``notes`` say what is left unenforced
@@ -75,7 +78,7 @@ def lower_json_schema(
     document.raise_problems()
     prelude = prelude_of(layout, integral_fractions=document.draft != Draft.DRAFT4)
     prelude.builder.limits = limits
-    lowering = Lowering(prelude)
+    lowering = Lowering(prelude, any_order=property_order == "any")
     start = lowering.whole(root)
     problems = dict.fromkeys([*normaliser.unsupported, *lowering.problems])
     if problems:
@@ -88,9 +91,13 @@ def lower_json_schema(
 class Lowering:
     """Writes the rules of one schema. ``problems`` collects assertions that are not enforced where they matter."""
 
-    def __init__(self, prelude: Prelude) -> None:
+    def __init__(self, prelude: Prelude, *, any_order: bool = False) -> None:
         self.prelude = prelude
         self.builder = prelude.builder
+        self.any_order = any_order
+        """Whether the properties of an object may come in any order."""
+        self.distinct_name = self.builder.guard(DistinctNames())
+        """Stands behind each undeclared name."""
         self.layout = prelude.layout
         self.problems: dict[Problem, None] = {}
         self._values: dict[tuple[int, int], NodeId] = {}

@@ -1,7 +1,8 @@
 """Objects: declared properties in the order of the schema, then the required undeclared, then all others.
 
 What may follow once some property is written is a chain of rules, so that the size stays linear however many
-properties are optional. That the names beyond the declared ones differ among themselves is not enforced.
+properties are optional. Names beyond the declared ones differ among themselves by a guard; in any order, the declared
+ones by a register (:mod:`.any_order`).
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ...errors import Problem
 from ...ir import NodeId
+from .any_order import any_order_body
 from .counted import counted_body
 from .prelude import Frame
 from .shapes import Node, ObjectShape
@@ -39,6 +41,9 @@ def object_body(lowering: Lowering, shape: ObjectShape, depth: int) -> NodeId:
     inside = lowering.layout.inside(depth)
     members = [member for member in shape.members if member[1].is_productive]
     others = Undeclared(lowering, shape, frame, inside)
+    if lowering.any_order and len(members) + (others.any is not None) + len(others.serving) > 1:
+        others.share()
+        return any_order_body(lowering, shape, members, others, depth)
     required = sum(needed for _, _, needed in members)
     least, most = shape.minimum, shape.maximum
     if most is not None and most == required:

@@ -44,11 +44,11 @@ class Undeclared:
         for kinds, language, node in [*((0, *extra) for extra in shape.extras), *shape.some_extras]:
             if node.is_productive:
                 name = other_name(lowering.prelude, declared) if language is None else lowering.name(language)
-                written = builder.sequence(name, frame.colon, lowering.value(node, inside))
+                written = builder.sequence(name, lowering.distinct_name, frame.colon, lowering.value(node, inside))
                 (serving.setdefault(kinds, []) if kinds else anything).append(written)
         self.any = builder.alternation(*anything) if anything else None
         self._full = (1 << len(shape.some)) - 1
-        self._serving = {
+        self.serving = {
             kinds: lowering.rule(f"{shape.pointer} some", builder.alternation(*ways)) for kinds, ways in serving.items()
         }
         self._rules: dict[tuple[int, int], RuleId] = {}
@@ -88,7 +88,7 @@ class Undeclared:
         if self.most == 0:
             return []
         ways = [] if self.any is None else [builder.sequence(self.any, self.after(1))]
-        for kinds, some in self._serving.items():
+        for kinds, some in self.serving.items():
             ways.append(self._finished(builder.sequence(some, self._state(1, kinds))))
         return ways
 
@@ -110,7 +110,7 @@ class Undeclared:
             if self.most is None or count < self.most:
                 if self.any is not None:
                     ways.append(builder.sequence(frame.comma, self.any, self._state(count + 1, served)))
-                for kinds, some in self._serving.items():
+                for kinds, some in self.serving.items():
                     if not kinds & served:
                         ways.append(builder.sequence(frame.comma, some, self._state(count + 1, served | kinds)))
             builder.define_rule(self._rules[key], builder.alternation(*ways))

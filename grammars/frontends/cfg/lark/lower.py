@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ....errors import UnsatisfiableGrammar
+from ....guards import JsonBegins
 from ....ir.builder import Builder
 from ....ir.nodes import NodeId, RuleId
 from ....ir.regular import Dfa, to_node
@@ -114,7 +115,7 @@ class _Writer:
         if node is None:
             schema = self.bnf.islands[name].schema
             inside = lower_json_schema(schema, whitespace=self.whitespace, limits=self.builder.limits)
-            node = self.islands[name] = splice(inside, self.builder)
+            node = self.islands[name] = splice(inside, self.builder, begins=JsonBegins())
         return node
 
     # -- variants that say the same -----------------------------------------------------------------------------
