@@ -29,7 +29,8 @@ def checked_output_type(candidate: Any, *, option: str, whitespace: str | None) 
 
     Raises a usage error that names the option and holds every fault found.
     """
-    from constrained.output_types import DEFAULT_WHITESPACE, output_type_from
+    from constrained.output_types import DEFAULT_WHITESPACE, ChoiceType, output_type_from
+    from constrained.output_types.regular import RegularType
 
     try:
         output_type = output_type_from(candidate)
@@ -38,7 +39,7 @@ def checked_output_type(candidate: Any, *, option: str, whitespace: str | None) 
             _require_some_text(ir)
     except explained_errors() as error:
         raise click.BadParameter(str(error), param_hint=f"'{option}'") from error
-    if output_type.schema_text is None:
+    if isinstance(output_type, RegularType | ChoiceType):
         require_json(whitespace, option)
     return output_type
 

@@ -42,6 +42,7 @@ __all__ = [
     "rule_language",
     "rule_lengths",
     "share_a_text",
+    "unmeasured",
     "within",
     "without",
 ]
@@ -136,26 +137,28 @@ def without(language: Dfa, texts: tuple[str, ...]) -> Dfa:
 
 
 @lru_cache(maxsize=512)
-def _language(
-    minimum: int,
-    maximum: int | None,
-    rules: tuple[TextRule, ...],
-    excluded: tuple[str, ...],
-    values: tuple[str, ...] | None,
-) -> Dfa:
+def _unmeasured(rules: tuple[TextRule, ...], excluded: tuple[str, ...], values: tuple[str, ...] | None) -> Dfa:
     if values is not None:
         return one_of(TEXT, [map(ord, value) for value in values])
-    if not rules:
-        return without(lengths(TEXT, minimum, maximum), excluded)
-    language = rule_language(rules[0])
-    for rule in rules[1:]:
-        language = join(language, rule_language(rule))
-    return without(within(language, minimum, maximum), excluded)
+    language = ALL_TEXT
+    for rule in rules:
+        language = rule_language(rule) if language is ALL_TEXT else join(language, rule_language(rule))
+    return without(language, excluded)
+
+
+def unmeasured(shape: StringShape) -> Dfa:
+    """All strings of a shape but for its lengths. Raises :class:`~grammars.errors.GrammarError` where too large."""
+    return _unmeasured(shape.rules, shape.excluded, shape.values)
+
+
+@lru_cache(maxsize=512)
+def _measured(language: Dfa, minimum: int, maximum: int | None) -> Dfa:
+    return within(language, minimum, maximum)
 
 
 def language_of(shape: StringShape) -> Dfa:
     """All strings of a shape. Raises :class:`~grammars.errors.GrammarError` where that is too large."""
-    return _language(shape.minimum, shape.maximum, shape.rules, shape.excluded, shape.values)
+    return _measured(unmeasured(shape), shape.minimum, shape.maximum)
 
 
 def share_a_text(left: StringShape, right: StringShape) -> bool:

@@ -12,6 +12,7 @@ True
 """
 
 from .alphabet import BYTES, TEXT, Alphabet
+from .counted import counted_node
 from .dfa import (
     Dfa,
     complement,
@@ -42,6 +43,7 @@ __all__ = [
     "Nfa",
     "bytes_from_text",
     "complement",
+    "counted_node",
     "difference",
     "equivalent",
     "from_ir",
