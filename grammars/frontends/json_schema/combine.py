@@ -10,7 +10,7 @@ from math import ceil, floor
 from typing import TypeVar
 
 from ...errors import GrammarError, Problem
-from .formats import FORMATS
+from .formats import ALL_FORMATS
 from .names import goal_of_name
 from .shapes import (
     ANY,
@@ -189,7 +189,7 @@ def both_strings(left: StringShape, right: StringShape) -> StringShape | None:
 
 def no_string(shape: StringShape) -> bool:
     """Whether the lengths, those of the formats included, leave nothing."""
-    lengths = [FORMATS[rule.text] for rule in shape.rules if rule.kind == "format" and rule.holds]
+    lengths = [ALL_FORMATS[rule.text] for rule in shape.rules if rule.kind == "format" and rule.holds]
     least = max([shape.minimum, *(known.shortest for known in lengths)])
     ends = [shape.maximum, *(known.longest for known in lengths)]
     return any(end is not None and end < least for end in ends)

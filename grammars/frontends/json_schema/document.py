@@ -72,8 +72,10 @@ def page() -> str:
         f"{_HEAD}{''.join(rows)}\n## Formats\n\n"
         '`format` is a constraint in every draft; `formats="annotate"` makes it an annotation.\n\n'
         f"- enforced: {enforced}\n- refused by name: {refused}\n- any other name is an annotation\n\n"
-        "Real calendar days count (years 0001 to 9999); leap seconds are not taken. Mail addresses are written in the\n"
-        'dot-atom form; quoted strings and address literals are read with `whitespace="any"`.\n'
+        "Real calendar days count (years 0001 to 9999). Mail addresses are written in the dot-atom form; quoted\n"
+        'strings and address literals are read with `whitespace="any"`, and so are lower-case t and z and leap\n'
+        "seconds (with offsets of whole quarters of an hour, as all have been since there are leap seconds).\n"
+        + "".join(f"Of `{name}`, {one.left_out} are not taken.\n" for name, one in FORMATS.items() if one.left_out)
     )
 
 

@@ -12,10 +12,10 @@ from ...errors import GrammarError, LimitExceeded, Problem
 from .arrays import link_contains
 from .combine import both, both_numbers, no_string
 from .dynamic import References
-from .formats import FORMATS, KNOWN_FORMATS
+from .formats import ALL_FORMATS, FORMATS, KNOWN_FORMATS
 from .given_values import values_node
 from .in_place import PendingNode
-from .keywords import ARRAY, BOOLEAN, EVERY, INTEGER, NULL, NUMBER, OBJECT, STRING, TYPE_BITS, Group
+from .keywords import ARRAY, BOOLEAN, EVERY, INTEGER, NULL, NUMBER, OBJECT, STRING, TYPE_BITS, Draft, Group
 from .names import link_object, witnessed
 from .notes import Note
 from .numbers import as_decimal
@@ -304,7 +304,15 @@ class Normaliser:
         name = schema.get("format")
         if name is not None and self.assert_formats:
             if name in FORMATS:
+                if name == "hostname" and self.document.dialect(schema).draft <= Draft.DRAFT6:
+                    name = "hostname of RFC 1034"
                 rules += (TextRule("format", name),)
+                known = ALL_FORMATS[name]
+                maximum = known.most if maximum is None else min(maximum, known.most or maximum)
+                if known.left_out:
+                    self.notes[Note(pointer, "format", f"of the format {name!r}, {known.left_out} are not taken")] = (
+                        None
+                    )
             elif name in KNOWN_FORMATS:
                 problems += (Problem(pointer, "format", f"the format {name!r} is not enforced yet"),)
             else:

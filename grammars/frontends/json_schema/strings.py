@@ -9,10 +9,22 @@ from functools import lru_cache
 from ...errors import GrammarError, Problem
 from ...ir import NodeId
 from ...ir.charset import Charset
-from ...ir.regular import BYTES, TEXT, Dfa, Nfa, counted_node, from_ir, lengths, minimise, to_fragment, to_node
+from ...ir.regular import (
+    BYTES,
+    TEXT,
+    Dfa,
+    Nfa,
+    counted_node,
+    from_ir,
+    lengths,
+    minimise,
+    rules_of,
+    to_fragment,
+    to_node,
+)
 from ...ir.utf8 import Fragment
 from ..regex import lower_search
-from .formats import FORMATS
+from .formats import ALL_FORMATS
 from .layout import Layout
 from .prelude import Prelude, prelude_of
 from .shapes import StringShape, TextRule
@@ -48,7 +60,7 @@ def constrained_string(prelude: Prelude, shape: StringShape) -> NodeId | Problem
         if len(shape.rules) > 1 or not rule.holds or shape.excluded or not _lengths_hold(shape, rule):
             return string_language(prelude, unmeasured(shape), shape.minimum, shape.maximum)
         if rule.kind == "format":
-            return builder.sequence(quote, builder.fragment(_format_fragment(rule.text, prelude.every)), quote)
+            return builder.sequence(quote, _format(prelude, rule.text), quote)
         copies = max((int(number) for number in _COUNTS.findall(rule.text)), default=0)
         characters = _characters_of(prelude, copies)
         return builder.sequence(quote, lower_search(rule.text, builder, characters=characters), quote)
@@ -110,7 +122,7 @@ def _lengths_hold(shape: StringShape, rule: TextRule) -> bool:
     if not minimum and maximum is None:
         return True
     if rule.kind == "format":
-        known = FORMATS[rule.text]
+        known = ALL_FORMATS[rule.text]
         if minimum <= known.shortest and (maximum is None or (known.longest is not None and known.longest <= maximum)):
             return True
     span = rule_lengths(rule)
@@ -132,6 +144,22 @@ def _other_than(prelude: Prelude, shape: StringShape) -> NodeId:
     if maximum is None or maximum > longest:
         ways.append(_characters(prelude, max(longest + 1, minimum), maximum))
     return builder.sequence(quote, builder.alternation(*ways), quote)
+
+
+def _format(prelude: Prelude, name: str) -> NodeId:
+    """The strings of a format without quotes."""
+    builder, every = prelude.builder, prelude.every
+    if name == "idn-email":  # its letters are too many to be spelled in one automaton
+        language = format_language(name, every=every)
+        return rules_of(language, builder, _characters_of(prelude, len(language.accepting)))
+    if not every or name not in ("time", "date-time"):
+        return builder.fragment(_format_fragment(name, every))
+    leap = format_language("leap-time")  # spelled in every way it would be a very large fragment
+    rare = rules_of(leap, builder, _characters_of(prelude, len(leap.accepting)))
+    time = builder.alternation(builder.fragment(_format_fragment("plain-time", every)), rare)
+    if name == "time":
+        return time
+    return builder.sequence(builder.fragment(_format_fragment("date-and-t", every)), time)
 
 
 @lru_cache(maxsize=64)

@@ -12,6 +12,7 @@ True
 """
 
 from .alphabet import BYTES, TEXT, Alphabet
+from .bulk import rules_of
 from .counted import counted_node
 from .dfa import (
     Dfa,
@@ -54,6 +55,7 @@ __all__ = [
     "lengths",
     "minimise",
     "one_of",
+    "rules_of",
     "shortest_member",
     "symmetric_difference",
     "text_from_bytes",
