@@ -6,9 +6,9 @@ more names are begun than ``maxProperties`` leaves room for.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ...errors import Problem
 from ...ir import NodeId
 from ...ir.nodes import ANY_ELEMENT, OTHER_ELEMENT, Register, RegisterStep
 from .prelude import Frame
@@ -29,14 +29,15 @@ def any_order_body(
     depth: int,
 ) -> NodeId:
     """All objects of ``members`` and undeclared properties, in any order."""
+    from .objects import count_check
+
     builder = lowering.builder
     frame = lowering.prelude.frame(depth)
     size = len(members)
     kinds = len(shape.some)
-    if kinds > 1 and shape.maximum is not None:
-        reason = "several undeclared properties that there must be are not counted in any order yet"
-        lowering.report((Problem(shape.count_pointer, "maxProperties", reason),))
-        return frame.empty_object
+    if kinds > 1 and shape.maximum is not None:  # one property may serve several of them, or may not
+        uncounted = any_order_body(lowering, replace(shape, maximum=None), members, others, depth)
+        return lowering.checked(uncounted, (count_check(shape),))
     has_others = others.any is not None or bool(others.serving)
     if not has_others and shape.minimum > size:
         return builder.never

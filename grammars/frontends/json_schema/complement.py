@@ -137,6 +137,8 @@ def _not_array(shape: ArrayShape, place: Place, negate: Negate) -> tuple[ArraySh
         return ()
     if shape.problems:
         return (ArrayShape(problems=shape.problems, pointer=place[0]),)
+    if shape.distinct:
+        return (ArrayShape(problems=(_cannot(place, "uniqueItems"),), pointer=place[0]),)
     ways: list[ArrayShape] = []
     if shape.minimum:
         ways.append(ArrayShape(maximum=shape.minimum - 1, pointer=place[0]))

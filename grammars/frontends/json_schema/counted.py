@@ -1,8 +1,4 @@
-"""Objects whose properties are counted (``minProperties``, ``maxProperties``): a state for each count.
-
-Names beyond the declared ones may come twice in a text, which no finite automaton can tell; so they never make up for
-more than one property that is missing.
-"""
+"""Objects whose properties are counted (``minProperties``, ``maxProperties``): a state for each count."""
 
 from __future__ import annotations
 
@@ -37,9 +33,6 @@ def counted_body(
     inside = lowering.layout.inside(depth)
     least, most = shape.minimum, shape.maximum
     required = sum(needed for _, _, needed in members)
-    if others.any is not None and least > required + 1:
-        reason = "that undeclared names differ among themselves is not enforced yet"
-        return Problem(shape.count_pointer, "minProperties", reason)
     last = len(members)
     top = least if most is None else most  # counts above it are all the same, or none
     if (last + 1) * (min(top, last) + 2) * others.num_states > _MAX_STATES:

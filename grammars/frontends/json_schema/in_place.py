@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ...errors import Problem
+from .checks import has_checks
 from .choices import in_place_choices
 from .combine import both, either
 from .complement import complement
@@ -129,11 +130,18 @@ class PendingNode:
         self.received[self.factor].append(node)
 
     def finish(self) -> Node:
-        """The product of everything."""
+        """The product of everything; what it cannot settle is checked."""
+        return self.normaliser.settled(self._product(), self.goal)
+
+    def _product(self) -> Node:
         node = self.base
         make = self.normaliser.peek
         negate = self.normaliser.negate
         for index, ((keyword, pointer, _), branches) in enumerate(zip(self.factors, self.received, strict=True)):
+            if index in self.negations and has_checks(branches[0]):
+                problem = Problem(pointer, keyword, "not of what only a check can tell")
+                node = replace(node, problems=(*node.problems, problem))
+                continue
             if index in self.negations:
                 node = both(node, complement(branches[0], pointer, negate, keyword=keyword))
                 if node.is_empty and not node.reason:

@@ -7,9 +7,11 @@ ones by a register (:mod:`.any_order`).
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...errors import Problem
+from ...guards import ValidValue
 from ...ir import NodeId
 from .any_order import any_order_body
 from .counted import counted_body
@@ -21,7 +23,7 @@ from .undeclared import Undeclared
 if TYPE_CHECKING:
     from .lower import Lowering
 
-__all__ = ["count_is_possible", "key_of", "object_body"]
+__all__ = ["count_check", "count_is_possible", "key_of", "object_body"]
 
 _Members = list[tuple[str, Node, bool]]
 
@@ -32,6 +34,12 @@ def count_is_possible(shape: ObjectShape, live: int, extra: bool) -> bool:
     if shape.maximum is not None and max(needed, shape.minimum) > shape.maximum:
         return False
     return extra or shape.minimum <= live
+
+
+def count_check(shape: ObjectShape) -> ValidValue:
+    """That an object has as many properties as the shape allows."""
+    least, most = shape.minimum, shape.maximum
+    return ValidValue(f"{least} to {most} properties", lambda value: least <= len(value) <= (most or len(value)))
 
 
 def object_body(lowering: Lowering, shape: ObjectShape, depth: int) -> NodeId:
@@ -55,10 +63,10 @@ def object_body(lowering: Lowering, shape: ObjectShape, depth: int) -> NodeId:
         required = least
     if least > max(required, 1) or (most is not None and (others.any is not None or most < len(members))):
         counted = counted_body(lowering, shape, members, others, depth)
-        if isinstance(counted, Problem):
-            lowering.report((counted,))
-            return frame.empty_object
-        return counted
+        if not isinstance(counted, Problem):
+            return counted
+        uncounted = object_body(lowering, replace(shape, minimum=0, maximum=None), depth)
+        return lowering.checked(uncounted, (count_check(shape),))
     leading = next((index for index, member in enumerate(members) if member[2]), len(members))
     if shape.some or leading == len(members):
         others.share()

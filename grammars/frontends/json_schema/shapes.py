@@ -11,6 +11,7 @@ from decimal import Decimal
 from typing import Any, Literal, NamedTuple
 
 from ...errors import Problem
+from ...guards import ValidValue
 from ...ir.regular import Dfa
 
 __all__ = [
@@ -78,6 +79,8 @@ class NumberShape:
     problems: tuple[Problem, ...] = ()
     pointer: str = ""
     avoided: tuple[Decimal, ...] = ()
+    checks: tuple[ValidValue, ...] = ()
+    """Asked of the finished value, here and in the other shapes."""
 
 
 class TextRule(NamedTuple):
@@ -99,6 +102,7 @@ class StringShape:
     values: tuple[str, ...] | None = None
     problems: tuple[Problem, ...] = ()
     pointer: str = ""
+    checks: tuple[ValidValue, ...] = ()
 
 
 class Contains(NamedTuple):
@@ -125,6 +129,9 @@ class ArrayShape:
     problems: tuple[Problem, ...] = ()
     pointer: str = ""
     contains: tuple[Contains, ...] = ()
+    distinct: bool = False
+    """Whether no two items may be equal."""
+    checks: tuple[ValidValue, ...] = ()
     # once linked:
     prefix_nodes: list[Node] = field(default_factory=list)
     items_node: Node | None = None
@@ -170,6 +177,7 @@ class ObjectShape:
     """Properties that there must be, none of the given names."""
     some: tuple[Witness, ...] = ()
     """Undeclared properties that there must be."""
+    checks: tuple[ValidValue, ...] = ()
     # once linked:
     members: list[tuple[str, Node, bool]] = field(default_factory=list)
     extras: list[tuple[Dfa | None, Node]] = field(default_factory=list)

@@ -22,6 +22,7 @@ from .string_languages import follows, follows_pattern, rule_language
 
 __all__ = ["Validity"]
 
+
 class Validity:
     """Validates values (``int`` or ``Decimal`` for numbers) under the schemas of one document."""
 
@@ -52,9 +53,7 @@ class Validity:
         table = dialect.table
         if "$ref" in schema and dialect.draft <= Draft.DRAFT7:
             return all(self.valid(target, value) for target in self.targets(schema))
-        if not _REFERENCES.isdisjoint(schema) and not all(
-            self.valid(target, value) for target in self.targets(schema)
-        ):
+        if not _REFERENCES.isdisjoint(schema) and not all(self.valid(target, value) for target in self.targets(schema)):
             return False
         for name in schema:
             check = _CHECKS.get(name)
@@ -72,7 +71,10 @@ class Validity:
                 continue
             seen.add(id(schema))
             try:
-                for pattern in [*schema.get("patternProperties", ()), *([schema["pattern"]] if "pattern" in schema else [])]:
+                for pattern in [
+                    *schema.get("patternProperties", ()),
+                    *([schema["pattern"]] if "pattern" in schema else []),
+                ]:
                     rule_language(TextRule("pattern", pattern))
             except GrammarError as error:
                 return str(error)
@@ -105,7 +107,7 @@ class Validity:
         if "additionalProperties" in schema or "unevaluatedProperties" in schema:
             return set(value)
         patterns = schema.get("patternProperties", ())
-        found = value.keys() & schema.get("properties", {}).keys()
+        found: set[Any] = value.keys() & schema.get("properties", {}).keys()
         return found.union(name for name in value if any(follows_pattern(name, pattern) for pattern in patterns))
 
     def _indices(self, schema: dict[str, Any], value: list[Any], table: Any) -> set[Any]:
@@ -208,24 +210,28 @@ def _minimum(validity: Validity, schema: dict[str, Any], value: Any) -> bool:
     bound = schema["minimum"]
     if not _is_number(value):
         return True
-    return value > as_decimal(bound) if schema.get("exclusiveMinimum") is True else value >= as_decimal(bound)
+    return bool(
+        value > as_decimal(bound) or (value == as_decimal(bound) and schema.get("exclusiveMinimum") is not True)
+    )
 
 
 def _maximum(validity: Validity, schema: dict[str, Any], value: Any) -> bool:
     bound = schema["maximum"]
     if not _is_number(value):
         return True
-    return value < as_decimal(bound) if schema.get("exclusiveMaximum") is True else value <= as_decimal(bound)
+    return bool(
+        value < as_decimal(bound) or (value == as_decimal(bound) and schema.get("exclusiveMaximum") is not True)
+    )
 
 
 def _exclusive_minimum(validity: Validity, schema: dict[str, Any], value: Any) -> bool:
     bound = schema["exclusiveMinimum"]
-    return isinstance(bound, bool) or not _is_number(value) or value > as_decimal(bound)
+    return isinstance(bound, bool) or not _is_number(value) or bool(value > as_decimal(bound))
 
 
 def _exclusive_maximum(validity: Validity, schema: dict[str, Any], value: Any) -> bool:
     bound = schema["exclusiveMaximum"]
-    return isinstance(bound, bool) or not _is_number(value) or value < as_decimal(bound)
+    return isinstance(bound, bool) or not _is_number(value) or bool(value < as_decimal(bound))
 
 
 def _multiple_of(validity: Validity, schema: dict[str, Any], value: Any) -> bool:
@@ -382,7 +388,7 @@ def _unevaluated(keyword: str, kind: type) -> Any:
         if not isinstance(value, kind):
             return True
         seen = validity.evaluated(schema, value, without=keyword)
-        members = value.items() if isinstance(value, dict) else enumerate(value)  # type: ignore[arg-type, var-annotated]
+        members = value.items() if isinstance(value, dict) else enumerate(value)  # type: ignore[arg-type]
         return all(validity.valid(schema[keyword], item) for name, item in members if name not in seen)
 
     return check

@@ -1,0 +1,76 @@
+"""Checks: what no automaton settles is asked of the finished value, by a guard behind it.
+
+A node that would have to be refused becomes one that allows more, with a check on each of its shapes; null, true and
+false, and given numbers and strings, are checked at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ...guards import ValidValue
+from .shapes import ArrayShape, Node, NumberShape, ObjectShape, StringShape
+
+__all__ = ["has_checks", "has_problems", "relaxed"]
+
+
+def _shapes(node: Node) -> tuple[NumberShape | StringShape | ArrayShape | ObjectShape, ...]:
+    return (*node.numbers, *node.strings, *node.arrays, *node.objects)
+
+
+def has_problems(node: Node) -> bool:
+    """Whether something at this level is not settled."""
+    return bool(node.problems) or any(shape.problems for shape in _shapes(node))
+
+
+def has_checks(node: Node) -> bool:
+    """Whether the node allows more than it should, for checks to take away."""
+    return any(shape.checks for shape in _shapes(node))
+
+
+def relaxed(node: Node, check: ValidValue) -> Node:
+    """The values of the node that pass the check, which stands for all of the node's problems."""
+    booleans = sum(bit for bit, value in ((1, False), (2, True)) if node.booleans & bit and check.check(value))
+    numbers = [_number(shape, check) for shape in node.numbers]
+    strings = [_string(shape, check) for shape in node.strings]
+    return Node(
+        node.null and check.check(None),
+        booleans,
+        tuple(shape for shape in numbers if shape.values != ()),
+        tuple(shape for shape in strings if shape.values != ()),
+        tuple(_array(shape, check) for shape in node.arrays),
+        tuple(_object(shape, check) for shape in node.objects),
+        (),
+        node.pointer,
+        node.reason,
+    )
+
+
+def _number(shape: NumberShape, check: ValidValue) -> NumberShape:
+    if shape.values is None:
+        return replace(shape, problems=(), checks=(*shape.checks, check))
+    kept = tuple(
+        value for value in shape.values if check.check(int(value[0]) if value[1].lstrip("-").isdigit() else value[0])
+    )
+    return replace(shape, problems=(), values=kept)
+
+
+def _string(shape: StringShape, check: ValidValue) -> StringShape:
+    if shape.values is None:
+        return replace(shape, problems=(), checks=(*shape.checks, check))
+    return replace(shape, problems=(), values=tuple(filter(check.check, shape.values)))
+
+
+def _array(shape: ArrayShape, check: ValidValue) -> ArrayShape:
+    """A shape that is not linked yet, like this one."""
+    return replace(
+        shape, problems=(), checks=(*shape.checks, check), prefix_nodes=[], items_node=None, hits=[], linked=False,
+        productive=False,
+    )  # fmt: skip
+
+
+def _object(shape: ObjectShape, check: ValidValue) -> ObjectShape:
+    return replace(
+        shape, problems=(), checks=(*shape.checks, check), members=[], extras=[], some_extras=[], linked=False,
+        productive=False,
+    )  # fmt: skip
