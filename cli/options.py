@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from .documents import decode_text
 from .streams import stdout_to_stderr
 
 __all__ = [
@@ -86,28 +87,29 @@ class SchemaParam(AnyParamType):
         if text in ("", "@"):
             self.fail("this is empty; expected a file, JSON (starting with '{'), or module:Model", param, ctx)
         if text.startswith("@"):
-            return self._from_file(Path(text[1:]), param, ctx)
+            return self._from_file(text[1:], param, ctx)
         if text.startswith("{") or text in ("true", "false"):
             return self._checked(text, "the JSON given", param, ctx)
         if _is_file(text) or not _REFERENCE.fullmatch(text):
-            return self._from_file(Path(text), param, ctx)
+            return self._from_file(text, param, ctx)
         return self._from_reference(text, param, ctx)
 
-    def _from_file(self, path: Path, param: click.Parameter | None, ctx: click.Context | None) -> str:
+    def _from_file(self, name: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         try:
-            text = path.read_text(encoding="utf-8-sig")
+            text = decode_text(Path(name).read_bytes())
         except FileNotFoundError:
+            fetched = "; nothing is fetched from the network" if "://" in name else ""
             self.fail(
-                f"there is no file {str(path)!r}; expected a file with a JSON Schema, the JSON itself "
-                "(starting with '{'), or module:Model",
+                f"there is no file {name!r}; expected a file with a JSON Schema, the JSON itself "
+                f"(starting with '{{'), or module:Model{fetched}",
                 param,
                 ctx,
             )
         except OSError as error:
-            self.fail(f"{str(path)!r} cannot be read: {error.strerror or error}", param, ctx)
-        except ValueError:  # not UTF-8, or a path that no file can have
-            self.fail(f"{str(path)!r} is not a text file with a JSON Schema", param, ctx)
-        return self._checked(text, f"the file {str(path)!r}", param, ctx)
+            self.fail(f"{name!r} cannot be read: {error.strerror or error}", param, ctx)
+        except ValueError as error:  # no text, or a path that no file can have
+            self.fail(f"{name!r} is not a text file with a JSON Schema: {error}", param, ctx)
+        return self._checked(text, f"the file {name!r}", param, ctx)
 
     def _checked(self, text: str, what: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         try:

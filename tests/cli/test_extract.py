@@ -71,6 +71,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "one.txt").write_text("The first order is paid.", encoding="utf-8")
     (tmp_path / "two.txt").write_text("The second order is not.", encoding="utf-8")
     (tmp_path / "schema.json").write_text(json.dumps(SCHEMA, indent=2), encoding="utf-8")
+    (tmp_path / "wide.json").write_text(json.dumps(SCHEMA), encoding="utf-16")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -102,7 +103,14 @@ def test_one_compact_line_a_document_in_order_and_nothing_else_on_stdout(extract
 
 @pytest.mark.parametrize(
     "schema",
-    ["schema.json", "./schema.json", "@schema.json", json.dumps(SCHEMA), "\n  " + json.dumps(SCHEMA, indent=1)],
+    [
+        "schema.json",
+        "./schema.json",
+        "@schema.json",
+        "wide.json",
+        json.dumps(SCHEMA),
+        "\n  " + json.dumps(SCHEMA, indent=1),
+    ],
 )
 def test_a_schema_is_taken_as_file_or_json(extract: Any, schema: str) -> None:
     result = extract("one.txt", "--schema", schema)
@@ -270,6 +278,7 @@ USAGE: list[tuple[list[str], list[str]]] = [
     (["--schema", "one.txt"], ["'--schema'", "the file 'one.txt' is not valid JSON", "^"]),
     (["--schema", "."], ["'.' cannot be read: Is a directory"]),
     (["--schema", "binary.json"], ["'binary.json' is not a text file with a JSON Schema"]),
+    (["--schema", "https://no.example/a.json"], ["there is no file 'https://no.example/a.json'", "nothing is fetched"]),
     (["--schema", "list.json"], ["expected an object, got list"]),
     (["--schema", "no_such_module:Model"], ["importing 'no_such_module' failed", "ModuleNotFoundError"]),
     (["--schema", "broken_module:Model"], ["ZeroDivisionError", "broken_module.py:1"]),
