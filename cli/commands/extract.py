@@ -16,7 +16,7 @@ from ..checks import checked_output_type, require_exactly_one
 from ..documents import Document, Unreadable, is_json_lines, read_documents
 from ..failures import EXIT_FAILED, EXIT_INTERRUPTED, explained_errors, fail, without_traceback
 from ..interrupts import interrupt_deferred
-from ..models import load_model
+from ..models import load_model, why_cut_off
 from ..options import Generation, TextParam, generation_options, generation_settings, schema_options
 from ..render import LineWriter, Reporter, compact_json
 from ..streams import stdout_to_stderr
@@ -176,10 +176,7 @@ class _Run:
             self._fail(document.name, str(error))
             return
         if not result.complete:
-            written = len(result.token_ids)
-            self._fail(
-                document.name, f"cut off after {written} tokens, before the output was whole; raise --max-tokens"
-            )
+            self._fail(document.name, why_cut_off(result, model))
             return
         with interrupt_deferred(), self._reporter.aside():
             self._writer.write(_line(result.text, self._output_type))

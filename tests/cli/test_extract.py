@@ -184,7 +184,15 @@ def test_an_output_that_is_cut_off_is_a_failure_and_not_a_line(extract: Any) -> 
     assert result.exit_code == 1
     assert result.stdout == ""
     assert "one.txt: cut off after 6 tokens" in result.stderr
-    assert "raise --max-tokens" in result.stderr
+    assert "raise --max-tokens, or bound what may be long" in result.stderr
+
+
+def test_an_output_that_the_context_cuts_off_is_told_so(extract: Any, folder: Path) -> None:
+    (folder / "long.txt").write_text("a" * 1500, encoding="utf-8")
+    result = extract("long.txt", "--schema", '{"type": "string", "minLength": 900, "pattern": "^x*$"}')
+    assert result.exit_code == 1
+    assert "they fill the model's context of 2,048; shorten the text" in result.stderr
+    assert "raise --max-tokens" not in result.stderr
 
 
 def test_a_value_that_its_type_refuses_is_a_failure(extract: Any, folder: Path) -> None:
