@@ -303,7 +303,6 @@ USER = {"role": "user", "content": "a"}
         (lambda _: constrained.load(threads=10**6), ValueError, "threads: expected at most 1,024"),
         (lambda _: Model("a folder"), TypeError, r"loaded: .* got str; constrained.load\(...\) makes a Model"),
         (lambda _: PromptTemplate(user="Hi", instructions=""), ValueError, "user: expected a text that says"),
-        (lambda _: PromptTemplate(user="{document}", instructions="", examples=5), TypeError, "examples: expected a"),
         (lambda _: PromptTemplate(user=5, instructions=""), TypeError, "user: expected a str, got int"),
         (lambda model: model.generate("word " * 5000), ContextTooLong, "the model's context"),
     ],
