@@ -17,7 +17,7 @@ from ..documents import Document, Unreadable, is_json_lines, read_documents
 from ..failures import EXIT_FAILED, EXIT_INTERRUPTED, explained_errors, fail, without_traceback
 from ..interrupts import interrupt_deferred
 from ..models import load_model, why_cut_off
-from ..options import Generation, TextParam, generation_options, generation_settings, schema_options
+from ..options import Generation, NameParam, TextParam, generation_options, generation_settings, schema_options
 from ..render import LineWriter, Reporter, compact_json
 from ..streams import stdout_to_stderr
 
@@ -44,9 +44,7 @@ __all__ = ["extract"]
     metavar="NAME",
     help="Read every input as JSON Lines; NAME holds the text. Default for *.jsonl: text.",
 )
-@click.option(
-    "--out", "-o", type=TextParam(empty=False), metavar="FILE", help="A file for the results instead of stdout."
-)
+@click.option("--out", "-o", type=NameParam(), metavar="FILE", help="A file for the results instead of stdout.")
 @generation_options
 @without_traceback
 def extract(

@@ -250,6 +250,13 @@ def test_a_new_file_without_a_result_is_not_left_behind(extract: Any, folder: Pa
     assert json.loads((folder / "long.jsonl").read_text(encoding="utf-8"))
 
 
+def test_names_of_files_need_not_be_unicode(extract: Any, folder: Path) -> None:
+    name = b"r\xe9sultat.jsonl".decode("utf-8", "surrogateescape")
+    result = extract("one.txt", name + ".gone", "--fields", FIELDS, "--out", name)
+    assert result.exit_code == 1
+    assert len((folder / name).read_text(encoding="utf-8").splitlines()) == 1
+
+
 def test_a_device_is_written_as_it_is(extract: Any) -> None:
     result = extract("one.txt", "--fields", FIELDS, "--out", "/dev/null")
     assert result.exit_code == 0, result.output
@@ -284,6 +291,8 @@ USAGE: list[tuple[list[str], list[str]]] = [
     (["--schema", "@gone.json"], ["there is no file 'gone.json'"]),
     (["--schema", '{"type": }'], ["'--schema'", "the JSON given is not valid JSON", "line 1, column 10", "^"]),
     (["--schema", "one.txt"], ["'--schema'", "the file 'one.txt' is not valid JSON", "^"]),
+    (["--schema", '{"title": "\udcff"}'], ["'--schema'", "this is not UTF-8 text"]),
+    (["--schema", '{"items":' * 5000], ["'--schema'", "the JSON given is nested too deeply to be read"]),
     (["--schema", "."], ["'.' cannot be read: Is a directory"]),
     (["--schema", "binary.json"], ["'binary.json' is not a text file with a JSON Schema"]),
     (["--schema", "https://no.example/a.json"], ["there is no file 'https://no.example/a.json'", "nothing is fetched"]),
