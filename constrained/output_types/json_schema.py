@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from grammars.limits import DEFAULT_LIMITS
-
 from ..errors import UnsupportedOutputType
 from .base import InvalidText, OutputType, digest_of
 
@@ -20,6 +18,7 @@ __all__ = ["JsonSchemaType", "lower_schema_text", "parse_json"]
 
 
 _DEEPEST = 400  # arrays and objects inside one another, well within what Python's json module can write
+_MOST_PARTS = 500_000  # arrays and objects in all
 _TOO_DEEP = (
     "the JSON Schema is nested too deeply to be read (a mapping may also hold itself): expected at most "
     f"{_DEEPEST} levels; name the parts in $defs and refer to them by $ref"
@@ -96,9 +95,9 @@ def _plain(schema: Mapping[str, Any]) -> Any:
         visited += 1
         if depth > _DEEPEST:
             raise RecursionError
-        if visited > DEFAULT_LIMITS.max_nodes:
+        if visited > _MOST_PARTS:
             raise ValueError(
-                f"its parts, each use of them counted, are more than {DEFAULT_LIMITS.max_nodes:,}; name them in $defs "
+                f"its parts, each use of them counted, are more than {_MOST_PARTS:,}; name them in $defs "
                 "and refer to them by $ref"
             )
         inside = node.values() if isinstance(node, Mapping) else node

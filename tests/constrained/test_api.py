@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import pytest
 import torch
 from pydantic import BaseModel, field_validator
@@ -284,6 +285,10 @@ USER = {"role": "user", "content": "a"}
         (lambda model: model.generate("a", whitespace="tabs"), GrammarError, "whitespace: expected 'indent=0'"),
         (lambda model: model.compile(bool, whitespace="indent=9"), GrammarError, "whitespace: expected"),
         (lambda model: model.generate("a", forced="maybe"), ValueError, "forced: expected one of 'canonical'"),
+        (lambda model: model.generate("a", max_tokens=int), TypeError, "max_tokens: expected a whole number, got type"),
+        (lambda model: model.generate("a", max_tokens=np.arange(2)), TypeError, "max_tokens: expected a whole number"),
+        (lambda model: model.generate("a", forced=np.arange(2)), ValueError, "forced: expected one of"),
+        (lambda _: PromptTemplate(user="{document}", instructions="", examples=5), TypeError, "examples: expected a"),
         (lambda model: model.generate("a", forced=[]), ValueError, "forced: .* got list"),
         (lambda model: model.generate("a", chat="yes"), TypeError, "chat: expected True, False, or None"),
         (lambda model: model.generate("a", processors=print), TypeError, "processors: .*; put it in a list"),

@@ -131,7 +131,10 @@ TYPES: list[Any] = [
 
 
 @pytest.mark.parametrize("python_type", TYPES, ids=[str(each)[:60] for each in TYPES])
-@settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(
+    max_examples=max(10, settings.default.max_examples // 10),
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
 @given(data=st.data())
 def test_whatever_the_grammar_allows_is_a_value_of_the_type(python_type: Any, data: st.DataObject) -> None:
     output_type = output_type_from(python_type)
@@ -293,7 +296,7 @@ def test_a_schema_whose_parts_are_used_again_and_again_is_counted_before_it_is_w
     schema: dict[str, Any] = {}
     for _ in range(40):
         schema = {"anyOf": [schema, schema]}
-    with pytest.raises(UnsupportedOutputType, match=r"more than 2,000,000; name them in \$defs"):
+    with pytest.raises(UnsupportedOutputType, match=r"more than 500,000; name them in \$defs"):
         output_type_from(schema)
 
 

@@ -6,12 +6,14 @@ false, and given numbers and strings, are checked at once.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
+from decimal import Decimal
 
 from ...guards import ValidValue
-from .shapes import ArrayShape, Node, NumberShape, ObjectShape, StringShape
+from .shapes import ArrayShape, Node, NumberShape, NumberValue, ObjectShape, StringShape
 
-__all__ = ["has_checks", "has_problems", "relaxed"]
+__all__ = ["has_problems", "numbers_that_pass", "relaxed", "strings_that_pass"]
 
 
 def _shapes(node: Node) -> tuple[NumberShape | StringShape | ArrayShape | ObjectShape, ...]:
@@ -21,11 +23,6 @@ def _shapes(node: Node) -> tuple[NumberShape | StringShape | ArrayShape | Object
 def has_problems(node: Node) -> bool:
     """Whether something at this level is not settled."""
     return bool(node.problems) or any(shape.problems for shape in _shapes(node))
-
-
-def has_checks(node: Node) -> bool:
-    """Whether the node allows more than it should, for checks to take away."""
-    return any(shape.checks for shape in _shapes(node))
 
 
 def relaxed(node: Node, check: ValidValue) -> Node:
@@ -46,19 +43,32 @@ def relaxed(node: Node, check: ValidValue) -> Node:
     )
 
 
+def numbers_that_pass(values: Iterable[NumberValue], checks: Iterable[ValidValue]) -> tuple[NumberValue, ...]:
+    """Those of the given numbers that pass all checks."""
+
+    def value_of(number: NumberValue) -> int | Decimal:
+        return int(number[0]) if number[1].lstrip("-").isdigit() else number[0]
+
+    checks = tuple(checks)
+    return tuple(value for value in values if all(check.check(value_of(value)) for check in checks))
+
+
+def strings_that_pass(values: Iterable[str], checks: Iterable[ValidValue]) -> tuple[str, ...]:
+    """Those of the given strings that pass all checks."""
+    checks = tuple(checks)
+    return tuple(value for value in values if all(check.check(value) for check in checks))
+
+
 def _number(shape: NumberShape, check: ValidValue) -> NumberShape:
     if shape.values is None:
         return replace(shape, problems=(), checks=(*shape.checks, check))
-    kept = tuple(
-        value for value in shape.values if check.check(int(value[0]) if value[1].lstrip("-").isdigit() else value[0])
-    )
-    return replace(shape, problems=(), values=kept)
+    return replace(shape, problems=(), values=numbers_that_pass(shape.values, (check,)))
 
 
 def _string(shape: StringShape, check: ValidValue) -> StringShape:
     if shape.values is None:
         return replace(shape, problems=(), checks=(*shape.checks, check))
-    return replace(shape, problems=(), values=tuple(filter(check.check, shape.values)))
+    return replace(shape, problems=(), values=strings_that_pass(shape.values, (check,)))
 
 
 def _array(shape: ArrayShape, check: ValidValue) -> ArrayShape:

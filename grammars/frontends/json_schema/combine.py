@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from ...errors import GrammarError, Problem
 from ...guards import ValidValue
+from .checks import numbers_that_pass, strings_that_pass
 from .formats import ALL_FORMATS
 from .names import goal_of_name
 from .shapes import (
@@ -98,8 +99,8 @@ def both_numbers(left: NumberShape, right: NumberShape) -> NumberShape | None:
         values = tuple(value for value in given.values if number_fits(value[0], other))
         if other.integer:
             values = tuple((value, text if text.lstrip("-").isdigit() else str(int(value))) for value, text in values)
-        checks = _checks(left, right)
-        return NumberShape(values=values, problems=problems, pointer=pointer, checks=checks) if values else None
+        values = numbers_that_pass(values, _checks(left, right))
+        return NumberShape(values=values, problems=problems, pointer=pointer) if values else None
     if left is FREE_INTEGER and right.integer:
         return right
     if left.avoided or right.avoided:
@@ -177,8 +178,8 @@ def both_strings(left: StringShape, right: StringShape) -> StringShape | None:
             values = tuple(value for value in given.values if string_fits(value, other))
         except GrammarError as error:
             return replace(given, problems=(*problems, Problem(other.pointer, other.rules[0].kind, str(error))))
-        checks = _checks(left, right)
-        return StringShape(values=values, problems=problems, pointer=pointer, checks=checks) if values else None
+        values = strings_that_pass(values, _checks(left, right))
+        return StringShape(values=values, problems=problems, pointer=pointer) if values else None
     ends = [end for end in (left.maximum, right.maximum) if end is not None]
     merged = StringShape(
         max(left.minimum, right.minimum),

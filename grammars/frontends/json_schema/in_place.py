@@ -6,12 +6,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ...errors import Problem
-from .checks import has_checks
 from .choices import in_place_choices
 from .combine import both, either
-from .complement import complement
-from .disjoint import exactly_one
+from .complement import minus
 from .keywords import Draft, Group
+from .one_of import exactly_one
 from .shapes import ANY, Goal, Node, goal_key
 from .unevaluated import is_active
 
@@ -135,15 +134,13 @@ class PendingNode:
 
     def _product(self) -> Node:
         node = self.base
-        make = self.normaliser.peek
+        judge = self.normaliser.judge
         negate = self.normaliser.negate
-        for index, ((keyword, pointer, _), branches) in enumerate(zip(self.factors, self.received, strict=True)):
-            if index in self.negations and has_checks(branches[0]):
-                problem = Problem(pointer, keyword, "not of what only a check can tell")
-                node = replace(node, problems=(*node.problems, problem))
-                continue
+        order = sorted(range(len(self.factors)), key=self.negations.__contains__)  # less is left to negate then
+        for index in order:
+            (keyword, pointer, _), branches = self.factors[index], self.received[index]
             if index in self.negations:
-                node = both(node, complement(branches[0], pointer, negate, keyword=keyword))
+                node = minus(node, branches[0], pointer, judge, negate, keyword=keyword)
                 if node.is_empty and not node.reason:
                     node = replace(node, reason="everything else is negated", pointer=pointer)
                 continue
@@ -152,12 +149,7 @@ class PendingNode:
                 return replace(node, problems=(*node.problems, problem))
             products = [both(node, branch) for branch in branches]
             if keyword == "oneOf":
-                joined = exactly_one(products, branches, f"{pointer}/oneOf", make, negate, only=self.chosen.get(index))
-                if isinstance(joined, str):
-                    problem = Problem(pointer, keyword, joined)
-                    joined = either(products, pointer)
-                    joined = replace(joined, problems=(*joined.problems, problem))
-                node = joined
+                node = exactly_one(products, branches, pointer, judge, negate, only=self.chosen.get(index))
             else:
                 node = either(products, f"{pointer}/{keyword}")
             if node.is_empty and not node.reason:

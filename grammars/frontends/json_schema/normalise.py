@@ -13,6 +13,7 @@ from ...guards import ValidValue
 from .arrays import link_contains
 from .checks import has_problems, relaxed
 from .combine import both, both_numbers, no_string
+from .disjoint import Judge
 from .dynamic import References
 from .formats import ALL_FORMATS, FORMATS, KNOWN_FORMATS
 from .given_values import values_node
@@ -68,6 +69,7 @@ class Normaliser:
         self.document = document
         self.references = References(document)
         self.unevaluated = Unevaluated(self)
+        self.judge = Judge(self.peek)
         self.chosen: dict[int, int] = {}
         """By the identity of schemas of our own with ``oneOf``: the only branch that counts."""
         self.assert_formats = assert_formats
