@@ -13,16 +13,19 @@ from decimal import Decimal
 from ...guards import ValidValue
 from .shapes import ArrayShape, Node, NumberShape, NumberValue, ObjectShape, StringShape
 
-__all__ = ["has_problems", "numbers_that_pass", "relaxed", "strings_that_pass"]
+__all__ = ["PARADOX", "is_open", "numbers_that_pass", "relaxed", "strings_that_pass"]
+
+PARADOX = "what is negated refers to the negation itself"
 
 
 def _shapes(node: Node) -> tuple[NumberShape | StringShape | ArrayShape | ObjectShape, ...]:
     return (*node.numbers, *node.strings, *node.arrays, *node.objects)
 
 
-def has_problems(node: Node) -> bool:
-    """Whether something at this level is not settled."""
-    return bool(node.problems) or any(shape.problems for shape in _shapes(node))
+def is_open(node: Node) -> bool:
+    """Whether something at this level is not settled, and a check can tell."""
+    problems = [*node.problems, *(problem for shape in _shapes(node) for problem in shape.problems)]
+    return bool(problems) and all(problem.reason != PARADOX for problem in problems)
 
 
 def relaxed(node: Node, check: ValidValue) -> Node:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ...errors import Problem
+from .checks import PARADOX
 from .choices import in_place_choices
 from .combine import both, either
 from .complement import minus
@@ -110,7 +111,7 @@ class PendingNode:
         """A branch met itself, and was left out: under a negation that has no meaning."""
         if self.factor in self.negations:
             keyword, pointer, _ = self.factors[self.factor]
-            problem = Problem(pointer, keyword, "what is negated refers to the negation itself")
+            problem = Problem(pointer, keyword, PARADOX)
             self.base = replace(self.base, problems=(*self.base.problems, problem))
 
     def next_branch(self) -> tuple[Goal, object] | None:

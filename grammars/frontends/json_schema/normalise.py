@@ -11,7 +11,7 @@ from typing import Any
 from ...errors import GrammarError, LimitExceeded, Problem
 from ...guards import ValidValue
 from .arrays import link_contains
-from .checks import has_problems, relaxed
+from .checks import is_open, relaxed
 from .combine import both, both_numbers, no_string
 from .disjoint import Judge
 from .dynamic import References
@@ -195,7 +195,7 @@ class Normaliser:
 
     def settled(self, node: Node, goal: Goal) -> Node:
         """The node of a goal; where some of it is not settled, one that allows more, and checks the rest."""
-        if not has_problems(node):
+        if not is_open(node):
             return node
         check = self.check(goal)
         return node if check is None else relaxed(node, check)

@@ -1,4 +1,4 @@
-"""Validity of finished values, as guards ask for it: the official suite, and the jsonschema library on random schemas."""
+"""Validity of finished values, as guards ask for it."""
 
 from __future__ import annotations
 
