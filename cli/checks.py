@@ -34,9 +34,7 @@ def checked_output_type(candidate: Any, *, option: str, whitespace: str | None) 
 
     try:
         output_type = output_type_from(candidate)
-        ir = output_type.lower(whitespace=whitespace or DEFAULT_WHITESPACE)
-        if output_type.schema_text is None:  # whether a schema allows anything is told when it is lowered
-            _require_some_text(ir)
+        _try_out(output_type.lower(whitespace=whitespace or DEFAULT_WHITESPACE))
     except explained_errors() as error:
         raise click.BadParameter(str(error), param_hint=f"'{option}'") from error
     if isinstance(output_type, RegularType | ChoiceType):
@@ -50,8 +48,8 @@ def require_json(whitespace: str | None, option: str) -> None:
         raise click.UsageError(f"--whitespace says how JSON is written, and {option} writes none; leave it out")
 
 
-def _require_some_text(ir: IR) -> None:
-    """Raise :class:`grammars.UnsatisfiableGrammar` or a limit, as compiling for a vocabulary would."""
+def _try_out(ir: IR) -> None:
+    """Raise what compiling for a vocabulary would: that nothing is allowed, or that it is too large."""
     import grammars
     from grammars.automaton.network import build_network
 
