@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
     from grammars.ir import IR
 
 __all__ = ["checked_output_type", "require_exactly_one", "require_json"]
+
+# A remedy for callers of the library `grammars`; the command line has no limits to raise.
+_RAISING_LIMITS = re.compile(r", or pass a higher Limits\(\w+=\.\.\.\)")
 
 
 def require_exactly_one(options: dict[str, Any]) -> str:
@@ -36,7 +40,7 @@ def checked_output_type(candidate: Any, *, option: str, whitespace: str | None) 
         output_type = output_type_from(candidate)
         _try_out(output_type.lower(whitespace=whitespace or DEFAULT_WHITESPACE))
     except explained_errors() as error:
-        raise click.BadParameter(str(error), param_hint=f"'{option}'") from error
+        raise click.BadParameter(_RAISING_LIMITS.sub("", str(error)), param_hint=f"'{option}'") from error
     if isinstance(output_type, RegularType | ChoiceType):
         require_json(whitespace, option)
     return output_type

@@ -92,6 +92,7 @@ def test_usage_errors_exit_2(arguments: list[str], message: str) -> None:
     assert result.stdout == ""
     assert message in result.stderr
     assert "no/such/model" not in result.stderr
+    assert "Limits(" not in result.stderr
 
 
 def test_an_output_that_its_type_refuses_is_a_failure(generate: Any, tmp_path: Path, monkeypatch: Any) -> None:
