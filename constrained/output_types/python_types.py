@@ -34,8 +34,8 @@ __all__ = ["PythonType"]
 _LONGEST_NAME = 80
 _ACCEPTED = (
     "a Pydantic model, dataclass, TypedDict, NamedTuple, Enum or Literal; bool, int, float, str, Decimal, date, "
-    "datetime, time, UUID; list[...], tuple[...], set[...], dict[str, ...], unions of these; a JSON Schema as dict or "
-    "text; constrained.regex(...), constrained.choice([...])"
+    "datetime, time, timedelta, UUID, complex; list[...], tuple[...], set[...], dict[...], unions of these; a JSON "
+    "Schema as dict or text; constrained.regex(...), constrained.choice([...])"
 )
 
 

@@ -379,6 +379,26 @@ def test_a_stream_of_schemas_takes_bounded_memory_and_the_last_one_is_always_kep
         GrammarCache(max_bytes=2.5)  # type: ignore[arg-type]
 
 
+def test_grammars_that_grow_while_they_are_used_are_dropped_too() -> None:
+    class Growing:
+        nbytes = 100
+
+    grammars = {name: Growing() for name in "ab"}
+    cache = GrammarCache(max_bytes=250)
+
+    def get(name: str) -> Any:
+        return cache.get((name, "", ""), lambda: grammars[name])  # type: ignore[arg-type,return-value]
+
+    assert get("a") is grammars["a"]
+    assert get("b") is grammars["b"]
+    assert len(cache) == 2
+    grammars["b"].nbytes = 200
+    for _ in range(20):
+        get("b")
+    assert len(cache) == 1
+    assert cache.nbytes == 200
+
+
 def test_loading_sets_threads_to_what_was_said_or_to_one(monkeypatch: pytest.MonkeyPatch) -> None:
     before = torch.get_num_threads()
     tiny = LoadedModel(tiny_llama(), tiny_tokenizer(), "tiny")

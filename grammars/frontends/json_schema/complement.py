@@ -37,7 +37,7 @@ __all__ = ["minus"]
 
 _MAX_SHAPES = 256
 """Shapes of one type in a difference; beyond this it is refused."""
-_MAX_WORK = 8_000
+_MAX_WORK = 30_000
 """Objects that are made to tell objects apart, in one schema; beyond this it is refused."""
 _MAX_NUMBERS = 64
 """Given numbers that leave intervals between them."""

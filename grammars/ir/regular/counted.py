@@ -20,7 +20,7 @@ from .bulk import append_rules
 from .dfa import Dfa, is_empty
 from .write import to_node
 
-__all__ = ["counted_node"]
+__all__ = ["counted_node", "has_length"]
 
 _ENDLESS = 1 << 40
 MAX_PAIRS = 400_000
@@ -55,6 +55,29 @@ def counted_node(
     if not counting.alive[0, dfa.start]:
         return builder.never
     return _Writer(counting, builder, builder.charset if characters is None else characters).write()
+
+
+def has_length(dfa: Dfa, minimum: int, maximum: int | None) -> bool:
+    """Whether some member has ``minimum`` to ``maximum`` symbols (``None``: without end).
+
+    >>> from grammars.ir.regular import TEXT, one_of
+    >>> has_length(one_of(TEXT, [b"ab"]), 3, None)
+    False
+    """
+    followers = [set(row) - {0} for row in dfa.transitions.tolist()]
+    ends = set(np.flatnonzero(dfa.accepting).tolist())
+    seen: dict[frozenset[int], frozenset[int]] = {}
+    here = frozenset({dfa.start} - {0})
+    for number in range(minimum if maximum is None else maximum + 1):
+        if not here:
+            return False
+        if number >= minimum and not here.isdisjoint(ends):
+            return True
+        after = seen.get(here)
+        if after is None:
+            after = seen[here] = frozenset().union(*(followers[state] for state in here))
+        here = after
+    return maximum is None and bool(here)
 
 
 class _Counting:
