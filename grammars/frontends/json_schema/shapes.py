@@ -128,8 +128,8 @@ class ArrayShape:
     # once linked:
     prefix_nodes: list[Node] = field(default_factory=list)
     items_node: Node | None = None
-    hits: list[tuple[Node, Node]] = field(default_factory=list)
-    """By position, the last for all that follow: an item that ``contains`` counts, and one that it does not."""
+    hits: list[list[tuple[int, Node]]] = field(default_factory=list)
+    """By position, the last for all that follow: items with bits for which of ``contains`` count them."""
     linked: bool = False
     productive: bool = False
 
