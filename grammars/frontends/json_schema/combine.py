@@ -22,6 +22,7 @@ from .shapes import (
     FREE_NUMBER,
     FREE_OBJECT,
     FREE_STRING,
+    MOST_CONTAINS,
     ArrayShape,
     Goal,
     Node,
@@ -220,8 +221,8 @@ def both_arrays(left: ArrayShape, right: ArrayShape) -> ArrayShape:
     ends = [end for end in (left.maximum, right.maximum) if end is not None]
     contains = left.contains + tuple(one for one in right.contains if one not in left.contains)
     problems = left.problems + right.problems
-    if len(contains) > 1:
-        reason = "several contains at once are not enforced yet"
+    if len(contains) > MOST_CONTAINS:
+        reason = f"more than {MOST_CONTAINS} contains at once"
         problems += (Problem(left.pointer or right.pointer, "contains", reason),)
     return ArrayShape(
         tuple(join_goals(at(left, index), at(right, index)) for index in range(length)),
@@ -230,7 +231,7 @@ def both_arrays(left: ArrayShape, right: ArrayShape) -> ArrayShape:
         min(ends) if ends else None,
         problems,
         left.pointer or right.pointer,
-        contains[:1],
+        contains[:MOST_CONTAINS],
         left.distinct or right.distinct,
         _checks(left, right),
     )

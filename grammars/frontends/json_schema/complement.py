@@ -199,9 +199,14 @@ def _not_array(shape: ArrayShape, place: Place, negate: Negate) -> tuple[ArraySh
         contains = (Contains(negate(shape.items), behind, 1, None, None),)
         ways.append(ArrayShape(prefix, contains=contains, pointer=place[0]))
     for one in shape.contains:
-        if one.least > 1 or one.most is not None:
-            return (ArrayShape(problems=(_cannot(place, "contains with counts"),), pointer=place[0]),)
-        ways.append(ArrayShape((ANY_GOAL,) * one.start, negate(one.goal), pointer=place[0]))
+        if one.least == 1:
+            ways.append(ArrayShape((ANY_GOAL,) * one.start, negate(one.goal), pointer=place[0]))
+        elif one.least:
+            fewer = Contains(one.goal, one.start, 0, one.least - 1, negate(one.goal))
+            ways.append(ArrayShape(contains=(fewer,), pointer=place[0]))
+        if one.most is not None:
+            more = Contains(one.goal, one.start, one.most + 1, None, None)
+            ways.append(ArrayShape(contains=(more,), pointer=place[0]))
     return tuple(ways)
 
 

@@ -289,7 +289,7 @@ def _below(shape: ArrayShape | ObjectShape) -> list[ArrayShape | ObjectShape]:
         nodes = [node for _, node, _ in shape.members] + [node for _, node in shape.extras]
         nodes += [node for _, _, node in shape.some_extras]
     elif shape.hits:
-        nodes = [node for pair in shape.hits for node in pair]
+        nodes = [node for ways in shape.hits for _, node in ways]
     else:
         nodes = shape.prefix_nodes if shape.items_node is None else [*shape.prefix_nodes, shape.items_node]
     below: list[ArrayShape | ObjectShape] = []

@@ -105,6 +105,10 @@ class StringShape:
     checks: tuple[ValidValue, ...] = ()
 
 
+MOST_CONTAINS = 4
+"""Different ``contains`` of one array that are counted by states."""
+
+
 class Contains(NamedTuple):
     """At least ``least`` items from position ``start`` on satisfy ``goal``, at most ``most`` (``None``: any number).
 
@@ -135,8 +139,8 @@ class ArrayShape:
     # once linked:
     prefix_nodes: list[Node] = field(default_factory=list)
     items_node: Node | None = None
-    hits: list[tuple[Node, Node]] = field(default_factory=list)
-    """By position, the last for all that follow: an item that ``contains`` counts, and one that it does not."""
+    hits: list[list[tuple[int, Node]]] = field(default_factory=list)
+    """By position, the last for all that follow: items with bits for which of ``contains`` count them."""
     linked: bool = False
     productive: bool = False
 

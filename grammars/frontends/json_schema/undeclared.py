@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...ir import NodeId, RuleId
+from ...ir.regular import Dfa
 from .prelude import Frame
-from .shapes import ObjectShape
+from .shapes import Node, ObjectShape
 from .strings import other_name
 
 if TYPE_CHECKING:
@@ -37,22 +38,37 @@ class Undeclared:
         self.frame = frame
         self.least = 0
         self.most: int | None = None
-        builder = lowering.builder
-        declared = list(dict.fromkeys((*shape.properties, *shape.required)))
-        anything: list[NodeId] = []
-        serving: dict[int, list[NodeId]] = {}
-        for kinds, language, node in [*((0, *extra) for extra in shape.extras), *shape.some_extras]:
-            if node.is_productive:
-                name = other_name(lowering.prelude, declared) if language is None else lowering.name(language)
-                written = builder.sequence(name, lowering.distinct_name, frame.colon, lowering.value(node, inside))
-                (serving.setdefault(kinds, []) if kinds else anything).append(written)
-        self.any = builder.alternation(*anything) if anything else None
+        self._declared: list[str] | None = None
+        anything = [self._written(*extra, inside) for extra in shape.extras if extra[1].is_productive]
+        self.any = lowering.builder.alternation(*anything) if anything else None
         self._full = (1 << len(shape.some)) - 1
-        self.serving = {
-            kinds: lowering.rule(f"{shape.pointer} some", builder.alternation(*ways)) for kinds, ways in serving.items()
-        }
+        self.serving: dict[int, NodeId] = {}
+        if shape.some:
+            self._serve(inside)
         self._rules: dict[tuple[int, int], RuleId] = {}
         self._open: list[tuple[int, int]] = []
+
+    def _written(self, language: Dfa | None, node: Node, inside: int) -> NodeId:
+        """A property with a name of the language, ``None``: any but the declared."""
+        lowering = self.lowering
+        if language is not None:
+            name = lowering.name(language)
+        else:
+            if self._declared is None:
+                self._declared = list(dict.fromkeys((*self.shape.properties, *self.shape.required)))
+            name = other_name(lowering.prelude, self._declared)
+        written = (name, lowering.distinct_name, self.frame.colon, lowering.value(node, inside))
+        return lowering.builder.sequence(*written)
+
+    def _serve(self, inside: int) -> None:
+        """Rules for the properties that there must be, by which of them one property is."""
+        ways: dict[int, list[NodeId]] = {}
+        for kinds, language, node in self.shape.some_extras:
+            if node.is_productive:
+                ways.setdefault(kinds, []).append(self._written(language, node, inside))
+        for kinds, written in ways.items():
+            body = self.lowering.builder.alternation(*written)
+            self.serving[kinds] = self.lowering.rule(f"{self.shape.pointer} some", body)
 
     def share(self) -> None:
         """Make a rule of ``any``, for it stands in several places."""
