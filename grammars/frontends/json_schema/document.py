@@ -36,7 +36,7 @@ _LIMITS = {
     "minLength": "with a pattern or format: up to 400,000 states together, beyond that by guard",
     "maxLength": "as `minLength`",
     "contains": "up to four different ones in an array, up to 4,096 states to count; beyond that by guard",
-    "minProperties": "up to 4,096 states to count; beyond that by guard",
+    "minProperties": "up to 16,384 states to count; beyond that by guard",
     "maxProperties": "as `minProperties`",
     "multipleOf": "up to the limit of states; beyond that by guard",
     "patternProperties": "up to 64 classes of names",

@@ -87,11 +87,11 @@ class Undeclared:
     def after(self, count: int) -> NodeId:
         """What may follow ``count`` declared properties (at least one), the closing brace included."""
         builder, frame = self.lowering.builder, self.frame
+        if self.most is not None and count > self.most:
+            return builder.never
         if self._full:
             return self._finished(self._state(count, 0))
         missing = max(self.least - count, 0)
-        if self.most is not None and count > self.most:
-            return builder.never
         if self.any is None:
             return builder.never if missing else frame.close_object
         item = builder.sequence(frame.comma, self.any)
