@@ -8,11 +8,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .automaton.memory import ACCEPTING, CONFIGURATION_WORDS, CONFIGURATIONS, DEAD, FLAGS, MASK_ROW, Memory, wrap
+from .automaton.memory import (
+    ACCEPTING,
+    CONFIGURATION_WORDS,
+    CONFIGURATIONS,
+    DEAD,
+    FIRST_GUARDED,
+    FLAGS,
+    MASK_ROW,
+    Memory,
+    wrap,
+)
 from .automaton.transitions import forced_bytes, run_bytes
 from .errors import TokenRefused
 from .guards.judge import Judge
-from .masks.narrow import run_past_guards
+from .masks.past_guards import consume_before_guards, run_past_guards
+from .masks.pending import asks_guards
 from .masks.walk import consume_token, fill_bitmask
 from .vocabulary.bitmask import TokenBitmask, allocate_token_bitmask, allowed_token_ids
 from .vocabulary.tables import TOKEN_BYTES, TOKEN_OFFSETS
@@ -85,7 +96,7 @@ class Matcher:
                 self._again(status, lambda: fill_bitmask(self._memory, self._tables, self._history[-1], bitmask, row))
             if self.grammar.spelling is not None:
                 self.grammar.spelling.drop_dead_ends(self._history[-1], bitmask, row)
-            if self._judge is not None:
+            if self._judge is not None and asks_guards(self._memory, self._history[-1]):
                 self._narrow(bitmask, row)
 
     def check_bitmask(self, bitmask: TokenBitmask, row: int) -> None:
@@ -253,10 +264,13 @@ class Matcher:
         """Where a token leads: a configuration, DEAD, or what is full."""
         if self._judge is None:
             return consume_token(self._memory, self._tables, self._history[-1], token_id)
+        target = consume_before_guards(self._memory, self._tables, self._history[-1], token_id)
+        if target != FIRST_GUARDED:
+            return target
         tables = self._tables
         offsets = tables[TOKEN_OFFSETS] + token_id
         first, end = (tables[TOKEN_BYTES] + tables[offsets + index] for index in (0, 1))
-        return DEAD if first == end else self._run(tables, first, end)
+        return self._run(tables, first, end)
 
     def _run(self, data: Memory, first: int, end: int) -> int:
         """Where ``data[first:end]`` leads, one byte a word: a configuration, DEAD, or what is full."""
@@ -268,8 +282,9 @@ class Matcher:
         """The judge, told of every token so far."""
         judge, vocabulary = self._judge, self.grammar.vocabulary
         assert judge is not None
-        for token in self._tokens[judge.num_pieces :]:
-            judge.follow(token if isinstance(token, bytes) else vocabulary.tokens[token] or b"")
+        tokens = vocabulary.tokens
+        fresh = self._tokens[judge.num_pieces :]
+        judge.follow([token if isinstance(token, bytes) else tokens[token] or b"" for token in fresh])
         return judge
 
     def _narrow(self, bitmask: TokenBitmask, row: int) -> None:
@@ -280,7 +295,7 @@ class Matcher:
 
         def run() -> int:
             status = fill_bitmask(self._memory, self._tables, self._history[-1], bitmask, row)
-            return status or narrower.narrow(self._history[-1], self._follow, bitmask, row)
+            return status or narrower.narrow(self._history[-1], self._follow(), bitmask, row)
 
         status = run()
         if status < DEAD:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import cast
 
-from .place import Place, advance, starting_at
-from .questions import JsonBegins, Question
+from .place import ESCAPE, STRING, Place, advance, starting_at
+from .questions import Ahead, JsonBegins, Question
 from .reading import Reading, Seen
 
 __all__ = ["Judge"]
@@ -20,7 +20,7 @@ class Judge:
     It is behind the sequence until a guard is asked: then :meth:`follow` catches up.
     """
 
-    __slots__ = ("_answers", "_begins", "_lengths", "_places", "_seen", "marks", "questions", "text")
+    __slots__ = ("_answers", "_begins", "_counts", "_lengths", "_places", "_seen", "marks", "questions", "text")
 
     def __init__(self, guards: Sequence[Hashable]) -> None:
         """``guards``: those of an IR, each a :class:`Question`."""
@@ -29,31 +29,37 @@ class Judge:
         """The guards that only say where JSON begins."""
         self.text = bytearray()
         self._begins: list[int] = []
-        self._places: list[Place] = [starting_at(0)]
+        self._places: list[Place] = [starting_at(0)]  # where it caught up
         self._lengths: list[int] = [0]  # of the text at each place
+        self._counts: list[int] = [0]  # of the pieces up to each place
         self._seen: dict[int, Seen] = {}
         self._answers: dict[tuple[int, bytes], bool] = {}
 
     @property
     def num_pieces(self) -> int:
         """How many pieces of text were followed."""
-        return len(self._places) - 1
+        return self._counts[-1]
 
-    def follow(self, piece: bytes) -> None:
-        """The text goes on with ``piece``."""
-        if piece:
-            self._answers.clear()
+    def follow(self, pieces: Sequence[bytes]) -> None:
+        """The text goes on with ``pieces``."""
+        if not pieces:
+            return
+        self._answers.clear()
+        joined = b"".join(pieces)
         size = len(self.text)
         begin = self._begins[-1] - size if self._begins else -1
-        self._places.append(self._ahead(piece, begin if 0 < begin <= len(piece) else -1))
-        self.text += piece
+        self._places.append(self._ahead(joined, begin if 0 < begin <= len(joined) else -1))
+        self._counts.append(self._counts[-1] + len(pieces))
+        self.text += joined
         self._lengths.append(len(self.text))
 
     def go_back(self, num_pieces: int) -> None:
-        """The text is again what it was after ``num_pieces`` pieces."""
+        """Forget what came behind ``num_pieces`` pieces, and perhaps some before: those are to be followed again."""
         if num_pieces < self.num_pieces:
-            del self._places[num_pieces + 1 :]
-            del self._lengths[num_pieces + 1 :]
+            while self._counts[-1] > num_pieces:
+                self._places.pop()
+                self._lengths.pop()
+                self._counts.pop()
             del self.text[self._lengths[-1] :]
             while self._begins and self._begins[-1] > len(self.text):
                 self._begins.pop()
@@ -66,6 +72,7 @@ class Judge:
         other._begins = self._begins.copy()
         other._places = self._places.copy()
         other._lengths = self._lengths.copy()
+        other._counts = self._counts.copy()
         return other
 
     def json_begins(self, ahead: int) -> None:
@@ -93,13 +100,19 @@ class Judge:
             return advance(self._places[-1], ahead, size)
         return advance(starting_at(size + begin), ahead[begin:], size + begin)
 
-    def denied_ahead(self, guards: Sequence[int]) -> set[bytes] | None:
-        """The plain bytes after which one of the guards may not agree (see :meth:`Question.denied_ahead`)."""
+    @property
+    def is_in_string(self) -> bool:
+        """Whether the text ends inside a string."""
+        return self._places[-1].mode in (STRING, ESCAPE)
+
+    def denied_ahead(self, guards: Iterable[int]) -> Ahead:
+        """After what one of the guards may not agree."""
         reading = Reading(self.text, b"", self._places[-1], self._seen)
-        denied: set[bytes] = set()
-        for guard in guards:
-            some = self.questions[guard].denied_ahead(reading)
-            if some is None:
-                return None
-            denied |= some
-        return denied
+        found = [self.questions[guard].denied_ahead(reading) for guard in guards]
+        if len(found) == 1:
+            return found[0]
+        return Ahead(
+            None if any(one.plain is None for one in found) else frozenset().union(*(one.plain or () for one in found)),
+            any(one.spelled for one in found),
+            any(one.beyond for one in found),
+        )

@@ -6,14 +6,29 @@ import json
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from .place import BETWEEN, NUMBER, STRING
 from .reading import Reading, canonical_text, parse
 
-__all__ = ["DistinctItems", "DistinctNames", "JsonBegins", "Question", "ValidValue"]
+__all__ = ["QUIET", "UNKNOWN", "Ahead", "DistinctItems", "DistinctNames", "JsonBegins", "Question", "ValidValue"]
 
 _LONGEST_INTEGER = 40  # digits; longer ones written with an exponent are looked at one by one
+
+
+class Ahead(NamedTuple):
+    """What may follow the text up to a value that is denied. What is left out is known to be agreed to."""
+
+    plain: frozenset[bytes] | None
+    """Plain bytes, that is the rest of a string without escapes, or such a string, or digits; ``None``: any."""
+    spelled: bool
+    """Whether the same in another spelling: with escapes, whitespace before it, a number with a fraction."""
+    beyond: bool
+    """Whether bytes that end more than one value, or open and close some."""
+
+
+QUIET: Final = Ahead(frozenset(), False, False)
+UNKNOWN: Final = Ahead(None, True, True)
 
 
 class Question(Protocol):
@@ -23,12 +38,8 @@ class Question(Protocol):
         """Whether the text may go on as if the value were right."""
         ...
 
-    def denied_ahead(self, reading: Reading) -> set[bytes] | None:
-        """The plain bytes that may follow the text up to a value that is denied, ``None``: any may.
-
-        Plain is a rest of a string without escapes, or whitespace and a whole such string or digits; other bytes are
-        asked about in any case. What is left out here is known to be agreed to.
-        """
+    def denied_ahead(self, reading: Reading) -> Ahead:
+        """After what the answer may be no; cheap, for it is asked before every token bitmask that needs guards."""
         ...
 
 
@@ -40,9 +51,9 @@ class JsonBegins:
         """Always."""
         return True
 
-    def denied_ahead(self, reading: Reading) -> set[bytes] | None:
+    def denied_ahead(self, reading: Reading) -> Ahead:
         """Nothing."""
-        return set()
+        return QUIET
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,18 +65,24 @@ class _Distinct:
         earlier = reading.earlier
         return not earlier or canonical_text(reading.value_text) not in earlier
 
-    def denied_ahead(self, reading: Reading) -> set[bytes] | None:
+    def denied_ahead(self, reading: Reading) -> Ahead:
         """Just the rests of the earlier values that begin as the open one does."""
         earlier, mode = reading.earlier, reading.place.mode
+        beyond = reading.has_elements_outside
         if not earlier:
-            return set()
+            return Ahead(frozenset(), False, beyond)
         if mode == BETWEEN:
-            return {text for value in earlier for text in _plain_texts(value)}
+            return Ahead(frozenset(text for value in earlier for text in _plain_texts(value)), True, True)
         begun = reading.value_text
         if b"\\" in begun or (mode != STRING and not (mode == NUMBER and begun.isdigit())):
-            return None
+            return UNKNOWN
         texts = (text for value in earlier for text in _plain_texts(value))
-        return {text[len(begun) :] for text in texts if text.startswith(begun)}
+        rests = frozenset(text[len(begun) :] for text in texts if text.startswith(begun))
+        if mode == NUMBER:
+            return Ahead(rests, True, True)
+        start = begun[1:].decode("utf-8", "replace").rstrip("\ufffd")
+        spelled = bool(rests) or any(isinstance(value, str) and value.startswith(start) for value in earlier)
+        return Ahead(rests, spelled, beyond)
 
 
 def _plain_texts(value: Hashable) -> list[bytes]:
@@ -103,6 +120,6 @@ class ValidValue:
         """Parse the value, numbers as ``int`` or ``Decimal``, and ask."""
         return self.check(parse(reading.value_text))
 
-    def denied_ahead(self, reading: Reading) -> set[bytes] | None:
+    def denied_ahead(self, reading: Reading) -> Ahead:
         """Nothing is known without asking."""
-        return None
+        return UNKNOWN

@@ -11,10 +11,12 @@ from .place import Element, Place
 
 __all__ = ["Reading", "Seen", "canonical", "canonical_text", "parse"]
 
+_DECODER = json.JSONDecoder(parse_float=Decimal)
+
 
 def parse(text: bytes) -> Any:
     """The JSON value of a text; numbers are exact: ``int``, or ``Decimal`` if written with a fraction or exponent."""
-    return json.loads(text, parse_float=Decimal)
+    return _DECODER.decode(text.decode("utf-8", "surrogatepass"))
 
 
 def canonical(value: Any) -> Hashable:
@@ -32,6 +34,8 @@ def canonical_text(text: bytes) -> Hashable:
     """:func:`canonical` of the value that a text writes."""
     if text.isdigit():
         return int(text)
+    if text[:1] == b'"' and b"\\" not in text:
+        return text[1:-1].decode("utf-8", "surrogatepass")
     return canonical(parse(text))
 
 
@@ -86,6 +90,16 @@ class Reading:
     def value_text(self) -> bytes:
         """The text of the value, or name, that ends here."""
         return self.part(self.place.start, len(self.text) + len(self.ahead))
+
+    @property
+    def has_elements_outside(self) -> bool:
+        """Whether some array or object around the innermost one has finished items or names."""
+        frame = self.place.frame
+        while frame is not None:
+            frame = frame.below
+            if frame is not None and frame.elements is not None:
+                return True
+        return False
 
     @property
     def earlier(self) -> dict[Hashable, int]:

@@ -8,8 +8,7 @@ taken out, and those put back that the grammar allows in another way: through th
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Sequence
-from typing import NamedTuple
+from collections.abc import Hashable, Iterable, Sequence
 
 import numpy as np
 
@@ -19,34 +18,29 @@ from ..automaton.memory import (
     CONFIGURATIONS,
     DEAD,
     END_PENDING,
-    FIRST_GUARDED,
     FIRST_PENDING,
-    GUARDED,
     MASK_ROW,
     MASKS,
     MAX_MASKS,
     NUM_PENDING,
     NUM_WORDS,
-    PENDING,
-    PENDING_WORDS,
-    TRANSITIONS,
     Memory,
-    words_of,
     wrap,
 )
-from ..automaton.transitions import filtered_transition, guarded_target, run_to_guard
+from ..automaton.transitions import filtered_transition
 from ..guards.judge import Judge
 from ..jit import copy_words, kernel
 from ..vocabulary.bitmask import TokenBitmask
-from ..vocabulary.tables import NODES, NUM_TWINS, TOKEN_BYTES, TOKEN_OFFSETS, TWINS
-from ..vocabulary.trie import DEPTH_SHIFT, TOKEN_MASK
+from ..vocabulary.tables import NODES, NUM_TWINS, TWINS
+from ..vocabulary.trie import TOKEN_MASK
+from .pending import BEYOND, INSIDE, SPELLED, Place, any_inside, find_place, guards_asked, list_odd, place_at
 from .walk import set_bit, walk_subtree
 
-__all__ = ["Narrower", "run_past_guards"]
+__all__ = ["Narrower"]
 
 _FEW = 8
 """Places that are all asked about: no time is lost on choosing among them."""
-_PLAIN = re.compile(rb'[^"\\]*"|[ \t\n\r]*(?:"[^"\\]*"|[0-9]+)')
+_PLAIN = re.compile(rb'"[^"\\]*"|[0-9]+')
 
 
 @kernel
@@ -95,56 +89,6 @@ def end_narrowing(memory: Memory, tables: Memory, bitmask: TokenBitmask, row: in
     copy_words(bitmask[row], 0, memory, mask, num_words)
 
 
-def text_of_node(tables: Memory, node: int) -> bytes:
-    """The bytes on the path to a node of the token trie, its own included."""
-    nodes = tables[NODES]
-    depth = int(tables[nodes + 2 * node + 1]) >> DEPTH_SHIFT
-    below = node
-    while not int(tables[nodes + 2 * below + 1]) & TOKEN_MASK:
-        below += 1
-    token = (int(tables[nodes + 2 * below + 1]) & TOKEN_MASK) - 1
-    first = int(tables[TOKEN_BYTES]) + int(tables[int(tables[TOKEN_OFFSETS]) + token])
-    return bytes(words_of(tables)[first : first + depth + 1].astype(np.uint8))
-
-
-def guards_of(memory: Memory, code: int) -> tuple[int, ...]:
-    """The guards that a transition hangs on."""
-    first = int(memory[GUARDED]) + FIRST_GUARDED - code
-    return tuple(words_of(memory)[first + 2 : first + 2 + int(memory[first + 1])].tolist())
-
-
-def run_past_guards(
-    memory: Memory, configuration: int, data: Memory, first: int, end: int, judge: Callable[[], Judge]
-) -> int:
-    """Take ``data[first:end]``, asking the guards on the way: a configuration, DEAD, or what is full.
-
-    ``judge`` is called when it is first needed, and stands where ``data[first]`` begins.
-    """
-    stopped = wrap(np.empty(1, np.int32))
-    whole = first
-    begin = -1
-    while True:
-        configuration = run_to_guard(memory, configuration, data, first, end, stopped)
-        at = int(stopped[0])
-        if configuration < 0 or at == end:
-            if configuration > 0 and begin > 0:
-                judge().json_begins(begin)
-            return configuration
-        ahead = bytes(words_of(data)[whole : at + 1].astype(np.uint8))
-        code = int(memory[int(memory[TRANSITIONS]) + 256 * configuration + ahead[-1]])
-        guards = guards_of(memory, code)
-        denied = [guard for guard in guards if not judge().agrees(guard, ahead, begin)]
-        if not judge().marks.isdisjoint(guards):
-            begin = len(ahead)
-        if denied:
-            configuration = filtered_transition(memory, configuration, ahead[-1], wrap(np.array(denied, np.int32)))
-        else:
-            configuration = guarded_target(memory, code)
-        if configuration < 0:
-            return configuration
-        first = at + 1
-
-
 class Narrower:
     """Narrows the bitmasks of one machine. Called with the machine's lock held."""
 
@@ -152,30 +96,31 @@ class Narrower:
         """``guards``: those of the machine's grammar."""
         self.machine = machine
         self.marks = Judge(guards).marks
+        self.num_guards = len(guards)
         self.memory = machine.memory
         self.tables = tables
         self._asked: dict[int, _Asked] = {}
         self._epoch = machine.epoch
 
-    def narrow(self, configuration: int, judge: Callable[[], Judge], bitmask: TokenBitmask, row: int) -> int:
+    def narrow(self, configuration: int, judge: Judge, bitmask: TokenBitmask, row: int) -> int:
         """Take what the guards deny out of a row that holds the configuration's bitmask; negative when a table is full.
 
-        ``judge`` is called when it is first needed.
+        For a configuration whose walk asks guards (:func:`~grammars.masks.pending.asks_guards`).
         """
         memory = self.memory
         asked = self._asked_at(configuration)
-        if asked is None:
-            return 0
-        places = asked.to_ask(judge())
+        places = asked.to_ask(judge)
         kept = int(memory[NUM_PENDING])
         status, narrowed = 0, False
-        while places and status >= 0:
+        begins: list[tuple[int, int]] = []  # marks on the path: node behind the subtree, bytes before the JSON
+        while status >= 0:
             settled = -1  # nodes before this one were walked again
-            again: list[tuple[int, int]] = []
+            again: list[Place] = []
             for place in places:
                 if place.node < settled:
                     continue
-                denied = [guard for guard in place.guards if not judge().agrees(guard, place.ahead, place.begin)]
+                begin = self._begin(begins, place)
+                denied = [guard for guard in place.guards if not judge.agrees(guard, place.ahead, begin)]
                 if not denied:
                     continue
                 if not narrowed:
@@ -189,89 +134,98 @@ class Narrower:
                     status = walk_again(memory, self.tables, place.node, status)
                 if status < 0:
                     break
-                again.append((before, int(memory[NUM_PENDING])))
-            places = [place for first, end in again for place in self._places(first, end)]
+                noted = range(before, int(memory[NUM_PENDING]))
+                again += [place_at(memory, self.tables, index) for index in noted]
+            if not again:
+                break
+            places = again
         if status >= 0 and narrowed:
             end_narrowing(memory, self.tables, bitmask, row)
         memory[NUM_PENDING] = kept
-        return status
+        return min(status, 0)
 
-    def _asked_at(self, configuration: int) -> _Asked | None:
-        """Where guards are asked in the walk of a configuration's bitmask, ``None`` if nowhere."""
-        memory = self.memory
-        record = int(memory[CONFIGURATIONS]) + CONFIGURATION_WORDS * configuration
-        first, end = int(memory[record + FIRST_PENDING]), int(memory[record + END_PENDING])
-        if first == end:
-            return None
+    def _begin(self, begins: list[tuple[int, int]], place: Place) -> int:
+        """How many bytes of a place come before the JSON that begins in them, -1 if none does."""
+        if not self.marks:
+            return -1
+        while begins and begins[-1][0] <= place.node:
+            begins.pop()
+        begin = begins[-1][1] if begins else -1
+        if not self.marks.isdisjoint(place.guards):
+            begins.append((place.end, len(place.ahead)))
+        return begin
+
+    def _asked_at(self, configuration: int) -> _Asked:
+        """Where guards are asked in the walk of a configuration's bitmask."""
         if self._epoch != self.machine.epoch:
             self._asked.clear()
             self._epoch = self.machine.epoch
         asked = self._asked.get(configuration)
         if asked is None:
-            asked = self._asked[configuration] = _Asked(self._places(first, end))
+            record = int(self.memory[CONFIGURATIONS]) + CONFIGURATION_WORDS * configuration
+            first, end = int(self.memory[record + FIRST_PENDING]), int(self.memory[record + END_PENDING])
+            asked = self._asked[configuration] = _Asked(self, first, end)
         return asked
-
-    def _places(self, first: int, end: int) -> list[_Place]:
-        """The places noted from ``first`` to ``end``, in the order of the walk."""
-        memory, tables = self.memory, self.tables
-        base = int(memory[PENDING])
-        noted = words_of(memory)[base + PENDING_WORDS * first : base + PENDING_WORDS * end]
-        found = []
-        begins: list[tuple[int, int]] = []  # marks on the path: node behind the subtree, bytes before the JSON
-        for node, configuration, inside in noted.reshape(-1, PENDING_WORDS).tolist():
-            word = int(tables[int(tables[NODES]) + 2 * node])
-            code = int(memory[int(memory[TRANSITIONS]) + 256 * configuration + (word & 0xFF)])
-            ahead, guards, behind = text_of_node(tables, node), guards_of(memory, code), node + (word >> 8)
-            while begins and begins[-1][0] <= node:
-                begins.pop()
-            begin = begins[-1][1] if begins else -1
-            found.append(_Place(node, behind, configuration, bool(inside), ahead, begin, guards))
-            if not self.marks.isdisjoint(guards):
-                begins.append((behind, len(ahead)))
-        return found
-
-
-class _Place(NamedTuple):
-    """A node of the token trie at which guards are asked."""
-
-    node: int
-    end: int
-    """The node behind its subtree."""
-    configuration: int
-    """Before its byte."""
-    inside: bool
-    """Whether it lies below another such node."""
-    ahead: bytes
-    begin: int
-    """How many of them come before the JSON that begins there, -1: none does."""
-    guards: tuple[int, ...]
 
 
 class _Asked:
-    """The places of one bitmask, so ordered that few need to be asked about."""
+    """The places of one bitmask, and which of them are asked about."""
 
-    def __init__(self, places: list[_Place]) -> None:
-        self.places = places
-        self.guards = sorted({guard for place in places for guard in place.guards})
-        self.odd: list[int] = []  # places that are asked about in any case
-        self.plain: dict[bytes, list[int]] = {}
-        for index, place in enumerate(places):
-            if place.inside or not _PLAIN.fullmatch(place.ahead):
-                self.odd.append(index)
-            else:
-                self.plain.setdefault(place.ahead, []).append(index)
-                stripped = place.ahead.lstrip(b" \t\r\n")
-                if stripped != place.ahead:
-                    self.plain.setdefault(stripped, []).append(index)
+    def __init__(self, narrower: Narrower, first: int, end: int) -> None:
+        self.memory, self.tables = narrower.memory, narrower.tables
+        self.first, self.end = first, end
+        self.guards: Iterable[int] = range(narrower.num_guards)
+        if narrower.num_guards > 1:
+            self.guards = guards_asked(self.memory, self.tables, first, end)
+        self.has_marks = not narrower.marks.isdisjoint(self.guards)
+        self.has_inside = any_inside(self.memory, first, end)
+        self._odd: dict[int, list[int]] | None = None
+        self._padded: dict[bytes, list[int]] = {}
+        """Places that are plain but for whitespace before: they are told apart as plain ones are."""
+        self._places: dict[int, Place] = {}
 
-    def to_ask(self, judge: Judge) -> list[_Place]:
+    def place(self, index: int) -> Place:
+        """One of the places."""
+        place = self._places.get(index)
+        if place is None:
+            place = self._places[index] = place_at(self.memory, self.tables, index)
+        return place
+
+    def to_ask(self, judge: Judge) -> Iterable[Place]:
         """The places where some guard may not agree, in order."""
-        if len(self.places) <= _FEW:
-            return self.places
-        denied = judge.denied_ahead(self.guards)
-        if denied is None:
-            return self.places
-        chosen = {index for ahead in denied for index in self.plain.get(ahead, ())}
-        if not chosen and not self.odd:
-            return []
-        return [self.places[index] for index in sorted(chosen.union(self.odd))]
+        everywhere = range(self.first, self.end)
+        if len(everywhere) <= _FEW or self.has_marks:
+            return map(self.place, everywhere)
+        plain, spelled, beyond = judge.denied_ahead(self.guards)
+        if plain is None:
+            return map(self.place, everywhere)
+        chosen = {found for text in plain if text and (found := self._find(text)) >= 0}
+        if spelled or beyond or self.has_inside:
+            odd = self._sort_odd(in_string=judge.is_in_string) if self._odd is None else self._odd
+            chosen.update(odd[INSIDE])
+            if spelled:
+                chosen.update(odd[SPELLED])
+                chosen.update(index for text in plain for index in self._padded.get(text, ()))
+            if beyond:
+                chosen.update(odd[BEYOND])
+        return map(self.place, sorted(chosen))
+
+    def _sort_odd(self, *, in_string: bool) -> dict[int, list[int]]:
+        """The places that are not plain, by their kind."""
+        pairs = np.empty(2 * (self.end - self.first), np.int32)
+        count = list_odd(self.memory, self.tables, self.first, self.end, in_string, pairs)
+        odd: dict[int, list[int]] = {SPELLED: [], BEYOND: [], INSIDE: []}
+        for index, kind in pairs[: 2 * count].reshape(-1, 2).tolist():
+            if kind == SPELLED and not in_string:
+                text = self.place(index).ahead
+                stripped = text.lstrip(b" \t\r\n")
+                if stripped != text and _PLAIN.fullmatch(stripped):
+                    self._padded.setdefault(stripped, []).append(index)
+                    continue
+            odd[kind].append(index)
+        self._odd = odd
+        return odd
+
+    def _find(self, text: bytes) -> int:
+        words = wrap(np.frombuffer(text, np.uint8).astype(np.int32))
+        return find_place(self.memory, self.tables, self.first, self.end, words)

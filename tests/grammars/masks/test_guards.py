@@ -10,6 +10,7 @@ import pytest
 
 from grammars import Limits, Vocabulary, compile_ir
 from grammars.guards import DistinctItems, DistinctNames, Reading, ValidValue
+from grammars.guards.questions import QUIET, UNKNOWN, Ahead
 from grammars.ir import IR, Builder, NodeId
 from grammars.matcher import Matcher
 
@@ -32,8 +33,8 @@ class Answer:
     def holds(self, reading: Reading) -> bool:
         return self.agrees
 
-    def denied_ahead(self, reading: Reading) -> set[bytes] | None:
-        return set() if self.agrees else None
+    def denied_ahead(self, reading: Reading) -> Ahead:
+        return QUIET if self.agrees else UNKNOWN
 
 
 def arrays(builder: Builder, behind_item: NodeId, behind_array: NodeId) -> NodeId:
@@ -183,6 +184,31 @@ def test_items_are_compared_by_value() -> None:
             one, other = json.loads(left), json.loads(right)
             same = one == other and isinstance(one, bool) == isinstance(other, bool)
             assert accepted != same, (left, right)
+
+
+def test_items_of_the_array_around_are_asked_about_from_within() -> None:
+    """The inner array is free; what it must differ from are its elder siblings, and one token may end both."""
+    builder = Builder()
+    number = builder.repeat(builder.charset(((49, 50),)), 1)
+    inner = builder.sequence(
+        builder.literal("["),
+        number,
+        builder.repeat(builder.sequence(builder.literal(","), number), 0),
+        builder.literal("]"),
+    )
+    item = builder.sequence(inner, builder.guard(DistinctItems()))
+    more = builder.repeat(builder.sequence(builder.literal(","), item), 0)
+    many = [b"1%d],[" % index for index in range(1, 3)] + [b"%d]" % index for index in range(1, 30)]
+    vocabulary = Vocabulary.from_bytes([*TOKENS, *many, None], eos_token_ids=[END + len(many)])
+    whole = builder.sequence(builder.literal("["), item, more, builder.literal("]"))
+    compiled = compile_ir(builder.finish(whole), vocabulary)
+    matcher = compiled.matcher()
+    assert matcher.consume_bytes(b"[[1,1],[2],[")
+    allowed = matcher.allowed_token_ids()
+    for text, right in [(b"2]", False), (b"1]", True), (b"12]", True), (b"1],[", True), (b"1,1", True)]:
+        ids = [index for index, token in enumerate(vocabulary.tokens) if token == text]
+        assert ids
+        assert all((index in allowed) == right for index in ids), text
 
 
 def test_names_are_compared_unescaped() -> None:

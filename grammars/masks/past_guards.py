@@ -1,0 +1,67 @@
+"""Taking tokens and bytes where guards are asked on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..automaton.memory import DEAD, FIRST_GUARDED, TRANSITIONS, UNKNOWN, Memory, words_of, wrap
+from ..automaton.transitions import compute_transition, filtered_transition, guarded_target, run_to_guard
+from ..guards.judge import Judge
+from ..jit import kernel
+from ..vocabulary.tables import TABLE_SIZE, TOKEN_BYTES, TOKEN_OFFSETS
+from .pending import guards_of
+
+__all__ = ["consume_before_guards", "run_past_guards"]
+
+
+@kernel
+def consume_before_guards(memory: Memory, tables: Memory, configuration: int, token: int) -> int:
+    """Where a token leads, as :func:`~grammars.masks.walk.consume_token`; FIRST_GUARDED where it meets a guard."""
+    if token < 0 or token >= tables[TABLE_SIZE]:
+        return DEAD
+    first = tables[tables[TOKEN_OFFSETS] + token]
+    end = tables[tables[TOKEN_OFFSETS] + token + 1]
+    if first == end:
+        return DEAD
+    for index in range(tables[TOKEN_BYTES] + first, tables[TOKEN_BYTES] + end):
+        target = memory[memory[TRANSITIONS] + 256 * configuration + tables[index]]
+        if target == UNKNOWN:
+            target = compute_transition(memory, configuration, tables[index])
+        if target < 0:
+            return max(FIRST_GUARDED, target)
+        configuration = target
+    return configuration
+
+
+def run_past_guards(
+    memory: Memory, configuration: int, data: Memory, first: int, end: int, judge: Callable[[], Judge]
+) -> int:
+    """Take ``data[first:end]``, asking the guards on the way: a configuration, DEAD, or what is full.
+
+    ``judge`` is called when it is first needed, and stands where ``data[first]`` begins.
+    """
+    stopped = wrap(np.empty(1, np.int32))
+    whole = first
+    begin = -1
+    while True:
+        configuration = run_to_guard(memory, configuration, data, first, end, stopped)
+        at = int(stopped[0])
+        if configuration < 0 or at == end:
+            if configuration > 0 and begin > 0:
+                judge().json_begins(begin)
+            return configuration
+        ahead = bytes(words_of(data)[whole : at + 1].astype(np.uint8))
+        code = int(memory[int(memory[TRANSITIONS]) + 256 * configuration + ahead[-1]])
+        guards = guards_of(memory, code)
+        denied = [guard for guard in guards if not judge().agrees(guard, ahead, begin)]
+        if not judge().marks.isdisjoint(guards):
+            begin = len(ahead)
+        if denied:
+            configuration = filtered_transition(memory, configuration, ahead[-1], wrap(np.array(denied, np.int32)))
+        else:
+            configuration = guarded_target(memory, code)
+        if configuration < 0:
+            return configuration
+        first = at + 1
