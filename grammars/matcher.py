@@ -96,8 +96,10 @@ class Matcher:
                 self._again(status, lambda: fill_bitmask(self._memory, self._tables, self._history[-1], bitmask, row))
             if self.grammar.spelling is not None:
                 self.grammar.spelling.drop_dead_ends(self._history[-1], bitmask, row)
-            if self._judge is not None and asks_guards(self._memory, self._history[-1]):
-                self._narrow(bitmask, row)
+            if self._judge is not None:
+                asked = asks_guards(self._memory, self._history[-1])
+                if asked and (asked > 1 or self._judge.may_deny):
+                    self._narrow(bitmask, row)
 
     def check_bitmask(self, bitmask: TokenBitmask, row: int) -> None:
         """Raise ValueError unless ``bitmask[row]`` can take this matcher's bitmask."""

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from typing import cast
 
 from .place import ESCAPE, STRING, Place, advance, starting_at
-from .questions import Ahead, JsonBegins, Question
+from .questions import Ahead, Comparison, JsonBegins, Question
 from .reading import Reading, Seen
 
 __all__ = ["Judge"]
@@ -20,13 +20,28 @@ class Judge:
     It is behind the sequence until a guard is asked: then :meth:`follow` catches up.
     """
 
-    __slots__ = ("_answers", "_begins", "_counts", "_lengths", "_places", "_seen", "marks", "questions", "text")
+    __slots__ = (
+        "_answers",
+        "_begins",
+        "_compares",
+        "_counts",
+        "_lengths",
+        "_places",
+        "_seen",
+        "marks",
+        "passes",
+        "questions",
+        "text",
+    )
 
     def __init__(self, guards: Sequence[Hashable]) -> None:
         """``guards``: those of an IR, each a :class:`Question`."""
         self.questions = cast(Sequence[Question], guards)
         self.marks = frozenset(guard for guard, one in enumerate(self.questions) if isinstance(one, JsonBegins))
         """The guards that only say where JSON begins."""
+        self.passes: list[int] = []
+        """Pieces during which some guard was asked and agreed."""
+        self._compares = all(isinstance(one, Comparison | JsonBegins) for one in self.questions)
         self.text = bytearray()
         self._begins: list[int] = []
         self._places: list[Place] = [starting_at(0)]  # where it caught up
@@ -39,6 +54,11 @@ class Judge:
     def num_pieces(self) -> int:
         """How many pieces of text were followed."""
         return self._counts[-1]
+
+    @property
+    def may_deny(self) -> bool:
+        """Whether a guard may deny the first value that ends: not if all compare it with others, and there are none."""
+        return bool(self.passes) or not self._compares
 
     def follow(self, pieces: Sequence[bytes]) -> None:
         """The text goes on with ``pieces``."""
@@ -55,6 +75,8 @@ class Judge:
 
     def go_back(self, num_pieces: int) -> None:
         """Forget what came behind ``num_pieces`` pieces, and perhaps some before: those are to be followed again."""
+        while self.passes and self.passes[-1] >= num_pieces:
+            self.passes.pop()
         if num_pieces < self.num_pieces:
             while self._counts[-1] > num_pieces:
                 self._places.pop()
@@ -68,6 +90,7 @@ class Judge:
     def copy(self) -> Judge:
         """An independent judge of the same text."""
         other = Judge(cast(Sequence[Hashable], self.questions))
+        other.passes = self.passes.copy()
         other.text = self.text.copy()
         other._begins = self._begins.copy()
         other._places = self._places.copy()

@@ -11,7 +11,17 @@ from typing import Any, Final, NamedTuple, Protocol
 from .place import BETWEEN, NUMBER, STRING
 from .reading import Reading, canonical_text, parse
 
-__all__ = ["QUIET", "UNKNOWN", "Ahead", "DistinctItems", "DistinctNames", "JsonBegins", "Question", "ValidValue"]
+__all__ = [
+    "QUIET",
+    "UNKNOWN",
+    "Ahead",
+    "Comparison",
+    "DistinctItems",
+    "DistinctNames",
+    "JsonBegins",
+    "Question",
+    "ValidValue",
+]
 
 _LONGEST_INTEGER = 40  # digits; longer ones written with an exponent are looked at one by one
 
@@ -57,7 +67,7 @@ class JsonBegins:
 
 
 @dataclass(frozen=True, slots=True)
-class _Distinct:
+class Comparison:
     """The value that ends here equals none before it in its array or object. 1 and 1.0 are equal, ``"\\u0061"`` and
     ``"a"``, and objects whose members come in another order."""
 
@@ -97,13 +107,13 @@ def _plain_texts(value: Hashable) -> list[bytes]:
     return []
 
 
-class DistinctItems(_Distinct):
+class DistinctItems(Comparison):
     """The item that ends here equals no earlier item of its array (``uniqueItems``)."""
 
     __slots__ = ()
 
 
-class DistinctNames(_Distinct):
+class DistinctNames(Comparison):
     """The name that ends here is no earlier name of its object, however it is spelled."""
 
     __slots__ = ()

@@ -45,12 +45,15 @@ def run_past_guards(
     stopped = wrap(np.empty(1, np.int32))
     whole = first
     begin = -1
+    has_passed = False
     while True:
         configuration = run_to_guard(memory, configuration, data, first, end, stopped)
         at = int(stopped[0])
         if configuration < 0 or at == end:
             if configuration > 0 and begin > 0:
                 judge().json_begins(begin)
+            if configuration > 0 and has_passed:
+                judge().passes.append(judge().num_pieces)
             return configuration
         ahead = bytes(words_of(data)[whole : at + 1].astype(np.uint8))
         code = int(memory[int(memory[TRANSITIONS]) + 256 * configuration + ahead[-1]])
@@ -58,6 +61,7 @@ def run_past_guards(
         denied = [guard for guard in guards if not judge().agrees(guard, ahead, begin)]
         if not judge().marks.isdisjoint(guards):
             begin = len(ahead)
+        has_passed = has_passed or not judge().marks.issuperset(guards)
         if denied:
             configuration = filtered_transition(memory, configuration, ahead[-1], wrap(np.array(denied, np.int32)))
         else:

@@ -63,19 +63,25 @@ class Place(NamedTuple):
 
 
 @kernel
-def asks_guards(memory: Memory, configuration: int) -> bool:
-    """Whether guards are asked anywhere in the walk of a configuration's bitmask, which must be known."""
-    record = memory[CONFIGURATIONS] + CONFIGURATION_WORDS * configuration
-    return memory[record + END_PENDING] > memory[record + FIRST_PENDING]
-
-
-@kernel
 def any_inside(memory: Memory, first: int, end: int) -> bool:
     """Whether some place from ``first`` to ``end`` lies below another one."""
     found = False
     for place in range(first, end):
         found = found or memory[memory[PENDING] + PENDING_WORDS * place + 2] != 0
     return found
+
+
+@kernel
+def asks_guards(memory: Memory, configuration: int) -> int:
+    """Whether guards are asked in the walk of a configuration's bitmask: 1, and 2 if twice within some token.
+
+    The bitmask must be known.
+    """
+    record = memory[CONFIGURATIONS] + CONFIGURATION_WORDS * configuration
+    first, end = memory[record + FIRST_PENDING], memory[record + END_PENDING]
+    if first == end:
+        return 0
+    return 2 if any_inside(memory, first, end) else 1
 
 
 @kernel
