@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..ir.nodes import Int32Array
-from ..jit import kernel
+from ..jit import kernel, subroutine
 from .configurations import open_transitions, rehash_configurations
 from .memory import (
     ACCEPTING,
@@ -50,7 +50,7 @@ from .stacks import mix, rehash_stacks
 __all__ = ["collect"]
 
 
-@kernel
+@subroutine
 def mark_stacks(memory: Memory, live: Int32Array) -> Int32Array:
     """(stack sets,) 1 for those that a live configuration can reach. A set below always has the smaller id."""
     marks = np.zeros(memory[NUM_STACKS], np.int32)
@@ -67,7 +67,7 @@ def mark_stacks(memory: Memory, live: Int32Array) -> Int32Array:
     return marks
 
 
-@kernel
+@subroutine
 def slide_sets(memory: Memory, marks: Int32Array) -> Int32Array:
     """Keep the sets of registers that marked stack sets hold; their new ids by old, in the same order."""
     new_ids = np.zeros(memory[NUM_SETS] + 1, np.int32)
@@ -95,7 +95,7 @@ def slide_sets(memory: Memory, marks: Int32Array) -> Int32Array:
     return new_ids
 
 
-@kernel
+@subroutine
 def slide_stacks(memory: Memory, marks: Int32Array, new_sets: Int32Array) -> None:
     """Keep the marked stack sets; ``marks`` becomes the new id of each."""
     stacks, edges = memory[STACKS], memory[STACK_EDGES]
@@ -131,7 +131,7 @@ def slide_stacks(memory: Memory, marks: Int32Array, new_sets: Int32Array) -> Non
         rehash_stacks(memory)
 
 
-@kernel
+@subroutine
 def slide_configurations(memory: Memory, live: Int32Array, new_stacks: Int32Array) -> None:
     """Keep the live configurations (ascending ids): ``live[i]`` becomes i + 1."""
     items, records = memory[ITEMS], memory[CONFIGURATIONS]

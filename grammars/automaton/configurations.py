@@ -11,7 +11,7 @@ kernels write the arenas CLOSURE*, CONFIGURATIONS, ITEMS and CONFIGURATION_TABLE
 from __future__ import annotations
 
 from ..ir.nodes import Kind, RegisterStep
-from ..jit import kernel
+from ..jit import inlined, subroutine
 from .memory import (
     ACCEPTING,
     BLOCKED,
@@ -75,7 +75,7 @@ __all__ = ["add_item", "clear_configurations", "close_closure", "open_closure", 
 _GUARD, _TEST, _ADD, _CLOSE = int(Kind.GUARD), int(RegisterStep.TEST), int(RegisterStep.ADD), int(RegisterStep.CLOSE)
 
 
-@kernel
+@subroutine
 def clear_configurations(memory: Memory) -> None:
     """Forget all configurations; id 0 stays unused."""
     table = memory[CONFIGURATION_TABLE]
@@ -85,7 +85,7 @@ def clear_configurations(memory: Memory) -> None:
     memory[NUM_ITEMS] = 0
 
 
-@kernel
+@subroutine
 def rehash_configurations(memory: Memory) -> None:
     """Double the hash table and enter every configuration anew."""
     table = memory[CONFIGURATION_TABLE]
@@ -100,7 +100,7 @@ def rehash_configurations(memory: Memory) -> None:
         memory[table + slot] = configuration
 
 
-@kernel
+@inlined
 def open_closure(memory: Memory) -> None:
     """Start a new, empty closure; entries of older ones are stale by their stamp."""
     memory[CLOSURE_STAMP] += 1
@@ -110,7 +110,7 @@ def open_closure(memory: Memory) -> None:
     memory[NUM_PASSED] = 0
 
 
-@kernel
+@subroutine
 def add_item(memory: Memory, state: int, stack: int) -> int:
     """Put a state with a set of return stacks into the open closure; negative when a union fails."""
     entry = memory[CLOSURE] + CLOSURE_WORDS * state
@@ -137,7 +137,7 @@ def add_item(memory: Memory, state: int, stack: int) -> int:
     return 0
 
 
-@kernel
+@inlined
 def pass_guard(memory: Memory, guard: int) -> bool:
     """Whether a guard lets the closure through; it is noted, once."""
     if memory[memory[BLOCKED] + guard] != 0:
@@ -151,7 +151,7 @@ def pass_guard(memory: Memory, guard: int) -> bool:
     return True
 
 
-@kernel
+@subroutine
 def take_step(memory: Memory, step: int, stack: int, target: int) -> int:
     """Add what lies behind a step that is more than an edge: a guard, or work on a register. Negative when full."""
     kind, what, register, element = memory[step], memory[step + 1], memory[step + 2], memory[step + 3]
@@ -177,7 +177,7 @@ def take_step(memory: Memory, step: int, stack: int, target: int) -> int:
     return changed if changed < 0 else add_item(memory, target, changed)
 
 
-@kernel
+@subroutine
 def follow(memory: Memory, state: int) -> int:
     """Add everything that ``state`` of the open closure reaches without a byte."""
     record = memory[STATES] + STATE_WORDS * state
@@ -213,7 +213,7 @@ def follow(memory: Memory, state: int) -> int:
     return 0
 
 
-@kernel
+@subroutine
 def sort_states(memory: Memory, first: int, count: int) -> None:
     """Shell sort of ``count`` words from ``first``: short lists mostly, nearly sorted ones often."""
     gap = 1
@@ -230,7 +230,7 @@ def sort_states(memory: Memory, first: int, count: int) -> None:
         gap //= 3
 
 
-@kernel
+@subroutine
 def close_closure(memory: Memory) -> int:
     """Run the open closure to its fixpoint; the id of its configuration, DEAD when there is none, or what is full."""
     while memory[CLOSURE_WAITING] > 0:
@@ -271,7 +271,7 @@ def close_closure(memory: Memory) -> int:
     return find_or_add_configuration(memory, count, flags, capacity, code)
 
 
-@kernel
+@subroutine
 def find_or_add_configuration(memory: Memory, count: int, flags: int, capacity: int, code: int) -> int:
     """The id of the configuration whose items lie just past the used part of ITEMS."""
     items, records = memory[ITEMS], memory[CONFIGURATIONS]
@@ -312,7 +312,7 @@ def find_or_add_configuration(memory: Memory, count: int, flags: int, capacity: 
     return configuration
 
 
-@kernel
+@subroutine
 def open_transitions(memory: Memory, configuration: int) -> None:
     """A row of transitions that is DEAD but for the bytes that some item reads, which are UNKNOWN."""
     row = memory[TRANSITIONS] + 256 * configuration

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..ir.nodes import UNBOUNDED, Int32Array, Kind
-from ..jit import kernel
+from ..jit import inlined, kernel, subroutine
 from .emit_edges import AGENDA, CALLS, EDGES, NUM_COUNTS, RULES, STATES, Int64Array, add_edge, new_state
 from .emit_strings import EVERY_SPELLING, emit_strings
 from .measure import (
@@ -33,7 +33,7 @@ _CALL, _LITERALS, _STRINGS = int(Kind.CALL), int(Kind.LITERALS), int(Kind.JSON_S
 _GUARD, _REGISTER = int(Kind.GUARD), int(Kind.REGISTER)
 
 
-@kernel
+@inlined
 def add_task(counts: Int64Array, agenda: Int32Array, node: int, source: int, target: int) -> None:
     """Leave ``emit(node, source, target)`` for later."""
     row = counts[AGENDA]
@@ -43,7 +43,7 @@ def add_task(counts: Int64Array, agenda: Int32Array, node: int, source: int, tar
     counts[AGENDA] = row + 1
 
 
-@kernel
+@subroutine
 def emit_literal(counts: Int64Array, edges: Int32Array, text: npt.NDArray[np.uint8], source: int, target: int) -> None:
     """A chain of single bytes."""
     for index in range(len(text)):
@@ -53,7 +53,7 @@ def emit_literal(counts: Int64Array, edges: Int32Array, text: npt.NDArray[np.uin
         source = after
 
 
-@kernel
+@subroutine
 def emit_literals(
     counts: Int64Array, edges: Int32Array, nodes: Int32Array, data: npt.NDArray[np.uint8], members: Int32Array,
     source: int, target: int,
@@ -88,7 +88,7 @@ def emit_literals(
         before = text
 
 
-@kernel
+@subroutine
 def emit_fragment(
     counts: Int64Array, edges: Int32Array, num_states: int, pieces: Int32Array, source: int, target: int
 ) -> None:
@@ -102,7 +102,7 @@ def emit_fragment(
         add_edge(counts, edges, start, pieces[row, 1], pieces[row, 2], end)
 
 
-@kernel
+@subroutine
 def rule_of_node(
     counts: Int64Array, agenda: Int32Array, rule_of: Int32Array, rule_starts: Int32Array, rule_bodies: Int32Array,
     flags: Int32Array, node: int,
@@ -120,7 +120,7 @@ def rule_of_node(
     return rule_of[node]
 
 
-@kernel
+@subroutine
 def emit_repeat(
     counts: Int64Array, edges: Int32Array, calls: Int32Array, agenda: Int32Array, capacities: Int32Array,
     flags: Int32Array, table: Int64Array, body: int, rule: int, minimum: int, maximum: int, source: int, target: int,

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..ir.nodes import Int32Array
-from ..jit import kernel
+from ..jit import inlined
 
 __all__ = ["NUM_COUNTS", "Int64Array", "add_edge", "new_state"]
 
@@ -17,7 +17,7 @@ STATES, EDGES, CALLS, AGENDA, RULES = 0, 1, 2, 3, 4
 NUM_COUNTS = 5
 
 
-@kernel
+@inlined
 def add_edge(counts: Int64Array, edges: Int32Array, source: int, low: int, high: int, target: int) -> None:
     """A byte edge, or an epsilon edge when ``low > high`` (marked by a span of -1)."""
     row = counts[EDGES]
@@ -27,7 +27,7 @@ def add_edge(counts: Int64Array, edges: Int32Array, source: int, low: int, high:
     counts[EDGES] = row + 1
 
 
-@kernel
+@inlined
 def new_state(counts: Int64Array) -> int:
     """A state that nothing else uses."""
     counts[STATES] += 1

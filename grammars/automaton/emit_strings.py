@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..ir.nodes import Int32Array
-from ..jit import kernel
+from ..jit import inlined, subroutine
 from .emit_edges import Int64Array, add_edge, new_state
 from .memory import UNBOUNDED_CAPACITY
 
@@ -40,7 +40,7 @@ ByteArray = npt.NDArray[np.uint8]
 _FIRST, _PLACE, _ENDS, _STATE = 0, 1, 2, 3  # first edge; state of the character automaton; text ends; network state
 
 
-@kernel
+@subroutine
 def short_escape(code: int) -> int:
     """The letter behind the backslash, 0 if the character has none (the slash is not counted)."""
     if code in (_QUOTE, _BACKSLASH):
@@ -51,7 +51,7 @@ def short_escape(code: int) -> int:
     return 0
 
 
-@kernel
+@subroutine
 def find_child(graph: Int32Array, links: Int32Array, node: int, byte: int) -> int:
     """Where a byte leads in the graph, -1 if nowhere."""
     edge = graph[node, _FIRST]
@@ -62,7 +62,7 @@ def find_child(graph: Int32Array, links: Int32Array, node: int, byte: int) -> in
     return -1
 
 
-@kernel
+@subroutine
 def link(graph: Int32Array, links: Int32Array, sizes: Int64Array, node: int, byte: int, target: int) -> None:
     """Let a byte lead from ``node`` to ``target``."""
     links[sizes[1], 0] = byte
@@ -72,7 +72,7 @@ def link(graph: Int32Array, links: Int32Array, sizes: Int64Array, node: int, byt
     sizes[1] += 1
 
 
-@kernel
+@subroutine
 def add_node(graph: Int32Array, sizes: Int64Array) -> int:
     """A fresh node of the graph."""
     node = sizes[0]
@@ -83,7 +83,7 @@ def add_node(graph: Int32Array, sizes: Int64Array) -> int:
     return node
 
 
-@kernel
+@subroutine
 def step_character(offsets: Int32Array, table: Int32Array, place: int, byte: int) -> int:
     """The automaton of one character after a byte; 0 when the character is complete."""
     for edge in range(offsets[place], offsets[place + 1]):
@@ -92,7 +92,7 @@ def step_character(offsets: Int32Array, table: Int32Array, place: int, byte: int
     return 0
 
 
-@kernel
+@subroutine
 def enter_spelling(
     graph: Int32Array, links: Int32Array, sizes: Int64Array, offsets: Int32Array, table: Int32Array, node: int,
     spelling: ByteArray, target: int,
@@ -113,7 +113,7 @@ def enter_spelling(
         node = after
 
 
-@kernel
+@subroutine
 def write_unit(spelling: ByteArray, at: int, unit: int) -> None:
     r"""Write ``\uXXXX`` at a place of ``spelling``."""
     spelling[at] = _BACKSLASH
@@ -123,7 +123,7 @@ def write_unit(spelling: ByteArray, at: int, unit: int) -> None:
         spelling[at + 2 + place] = 48 + digit if digit < 10 else 87 + digit
 
 
-@kernel
+@subroutine
 def enter_character(
     graph: Int32Array, links: Int32Array, sizes: Int64Array, offsets: Int32Array, table: Int32Array, every: bool,
     node: int, raw: ByteArray, code: int, buffer: ByteArray,
@@ -161,7 +161,7 @@ def enter_character(
     return target
 
 
-@kernel
+@inlined
 def code_point(text: ByteArray, index: int) -> tuple[int, int]:
     """The character that begins at ``index`` of UTF-8 text, and how many bytes it has."""
     lead = int(text[index])
@@ -174,7 +174,7 @@ def code_point(text: ByteArray, index: int) -> tuple[int, int]:
     return code, length
 
 
-@kernel
+@subroutine
 def build_graph(
     nodes: Int32Array, data: ByteArray, members: Int32Array, offsets: Int32Array, table: Int32Array, every: bool
 ) -> tuple[Int32Array, Int32Array]:
@@ -199,7 +199,7 @@ def build_graph(
     return graph[: sizes[0]], links[: sizes[1]]
 
 
-@kernel
+@subroutine
 def sorted_links(graph: Int32Array, links: Int32Array, node: int, bytes_: Int32Array, targets: Int32Array) -> int:
     """The links of a node in order of their bytes; how many."""
     count = 0
@@ -217,7 +217,7 @@ def sorted_links(graph: Int32Array, links: Int32Array, node: int, bytes_: Int32A
     return count
 
 
-@kernel
+@subroutine
 def emit_ways_out(
     counts: Int64Array, edges: Int32Array, offsets: Int32Array, table: Int32Array, place: int, source: int,
     bytes_: Int32Array, count: int, body: int, shared: int,
@@ -238,7 +238,7 @@ def emit_ways_out(
             add_edge(counts, edges, source, low, high, target)
 
 
-@kernel
+@subroutine
 def emit_any_string(
     counts: Int64Array, edges: Int32Array, capacities: Int32Array, offsets: Int32Array, table: Int32Array, target: int
 ) -> tuple[int, int]:
@@ -254,7 +254,7 @@ def emit_any_string(
     return body, shared
 
 
-@kernel
+@subroutine
 def emit_strings(
     counts: Int64Array, edges: Int32Array, capacities: Int32Array, nodes: Int32Array, data: ByteArray,
     members: Int32Array, offsets: Int32Array, table: Int32Array, options: int, source: int, target: int,

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..ir.nodes import UNBOUNDED, Int32Array, Kind
-from ..jit import kernel
+from ..jit import inlined, kernel, subroutine
 from .emit_strings import MOST_CHARACTER_STATES, MOST_EDGES_A_BYTE, MOST_STATES_A_BYTE
 
 __all__ = [
@@ -45,20 +45,20 @@ _GUARD, _REGISTER = int(Kind.GUARD), int(Kind.REGISTER)
 COPY_LIMIT = 64  # edges that the copies of a repeat's body may make before the body becomes a rule
 
 
-@kernel
+@inlined
 def reads_text(low: int, high: int) -> bool:
     """Whether a byte of the range can begin a character of JSON string text."""
     ascii_text = low <= 0x7F and high >= 0x20 and not (low == high and low in (0x22, 0x5C))
     return ascii_text or (low <= 0xF4 and high >= 0xC2)
 
 
-@kernel
+@inlined
 def copies_of_repeat(minimum: int, maximum: int) -> int:
     """How many times the body of a repeat stands in the network."""
     return minimum + 1 if maximum == UNBOUNDED else maximum
 
 
-@kernel
+@subroutine
 def measure_leaf(
     table: npt.NDArray[np.int64], node: int, nodes: Int32Array, data: npt.NDArray[np.uint8], fragments: Int32Array,
     fragment_states: Int32Array, fragment_edges: Int32Array, rules: Int32Array,
@@ -95,7 +95,7 @@ def measure_leaf(
             table[node, STARTS_OUTSIDE_TEXT] = table[body, STARTS_OUTSIDE_TEXT]
 
 
-@kernel
+@subroutine
 def measure_list(table: npt.NDArray[np.int64], node: int, nodes: Int32Array, children: Int32Array) -> None:
     """Measure a sequence, an alternation or a set of literals."""
     kind, a, b = nodes[node, 0], nodes[node, 1], nodes[node, 2]
@@ -118,7 +118,7 @@ def measure_list(table: npt.NDArray[np.int64], node: int, nodes: Int32Array, chi
         table[node, NUM_EPSILONS] += b
 
 
-@kernel
+@subroutine
 def measure_strings(table: npt.NDArray[np.int64], node: int, nodes: Int32Array, children: Int32Array) -> None:
     """Measure a set of JSON strings: an upper bound."""
     a, b = nodes[node, 1], nodes[node, 2]
@@ -130,7 +130,7 @@ def measure_strings(table: npt.NDArray[np.int64], node: int, nodes: Int32Array, 
     table[node, STARTS_OUTSIDE_TEXT] = True
 
 
-@kernel
+@subroutine
 def measure_repeat(table: npt.NDArray[np.int64], node: int, nodes: Int32Array) -> None:
     """Measure a repeat, and decide whether its body is copied or called."""
     body, minimum, maximum = nodes[node, 1], nodes[node, 2], nodes[node, 3]

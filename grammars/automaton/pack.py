@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..ir.nodes import Int32Array
-from ..jit import kernel
+from ..jit import kernel, subroutine
 from .measure import reads_text
 from .memory import (
     END_CALL,
@@ -27,7 +27,7 @@ __all__ = ["forward_states", "pack"]
 BoolArray = npt.NDArray[np.bool_]
 
 
-@kernel
+@subroutine
 def forward_states(
     num_states: int, edges: Int32Array, calls: Int32Array, flags: Int32Array, capacities: Int32Array
 ) -> Int32Array:
@@ -57,7 +57,7 @@ def forward_states(
     return only
 
 
-@kernel
+@subroutine
 def count_by_state(num_states: int, edges: Int32Array, calls: Int32Array) -> Int32Array:
     """(S + 1, 3) where the byte edges, epsilon edges and calls of each state begin, once ordered by state."""
     offsets = np.zeros((num_states + 1, 3), np.int32)
@@ -71,7 +71,7 @@ def count_by_state(num_states: int, edges: Int32Array, calls: Int32Array) -> Int
     return offsets
 
 
-@kernel
+@subroutine
 def mark_text(
     states: Int32Array,
     byte_edges: Int32Array,

@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 
 from ..ir.nodes import ANY_ELEMENT, Int32Array, Register
-from ..jit import kernel
+from ..jit import inlined, subroutine
 from .memory import (
     FULL_REGISTERS,
     MAX_SETS,
@@ -61,14 +61,14 @@ TAKES_OTHERS: Final = 3
 COUNT_OTHERS_TO: Final = 4  # more elements without a bit are all the same
 
 
-@kernel
+@inlined
 def set_of_frame(memory: Memory, edge: int) -> int:
     """Where the record of the set lies that is the return state of a stack's edge."""
     set_id = -2 - memory[memory[STACK_EDGES] + 2 * edge]
     return memory[SETS] + (SET_WORDS + memory[SET_WIDTH]) * set_id
 
 
-@kernel
+@subroutine
 def clear_sets(memory: Memory) -> None:
     """Forget all sets but set 0, the empty one."""
     for slot in range(memory[SET_TABLE], memory[SET_TABLE] + memory[SET_TABLE_SIZE]):
@@ -80,7 +80,7 @@ def clear_sets(memory: Memory) -> None:
         find_or_add_set(memory)
 
 
-@kernel
+@subroutine
 def rehash_sets(memory: Memory) -> None:
     """Enter every set anew."""
     table, size = memory[SET_TABLE], memory[SET_TABLE_SIZE]
@@ -93,7 +93,7 @@ def rehash_sets(memory: Memory) -> None:
         memory[table + slot] = set_id + 1
 
 
-@kernel
+@subroutine
 def find_or_add_set(memory: Memory) -> int:
     """The id of the set whose record was written just past the last; FULL_REGISTERS when out of room."""
     size = SET_WORDS + memory[SET_WIDTH]
@@ -119,13 +119,13 @@ def find_or_add_set(memory: Memory) -> int:
     return memory[NUM_SETS] - 1
 
 
-@kernel
+@inlined
 def holds(memory: Memory, record: int, element: int) -> bool:
     """Whether a set, or the required elements of a register, hold an element; ``record``: the first word of bits."""
     return memory[record + element // BITS] >> (element % BITS) & 1 != 0
 
 
-@kernel
+@subroutine
 def num_missing(memory: Memory, register: int, record: int) -> int:
     """How many required elements of a register a set lacks."""
     missing = 0
@@ -137,7 +137,7 @@ def num_missing(memory: Memory, register: int, record: int) -> int:
     return missing
 
 
-@kernel
+@subroutine
 def takes(memory: Memory, register: int, record: int, element: int) -> bool:
     """Whether a set can take an element so that the register can still be closed."""
     most, count = memory[register + MOST], memory[record]
@@ -158,19 +158,19 @@ def takes(memory: Memory, register: int, record: int, element: int) -> bool:
     return count + 1 + missing <= most
 
 
-@kernel
+@inlined
 def register_record(memory: Memory, register: int) -> int:
     """Where a register is described."""
     return memory[REGISTERS] + (REGISTER_WORDS + memory[SET_WIDTH]) * register
 
 
-@kernel
+@inlined
 def open_register(memory: Memory, stack: int) -> int:
     """The stacks with an empty set on top."""
     return push(memory, -2, stack)
 
 
-@kernel
+@subroutine
 def stacks_that_take(memory: Memory, stack: int, register: int, element: int) -> int:
     """Those stacks whose set can take an element, NO_STACK if there are none, or what is full."""
     record = register_record(memory, register)
@@ -191,7 +191,7 @@ def stacks_that_take(memory: Memory, stack: int, register: int, element: int) ->
     return find_or_add(memory, candidate, count, 0)
 
 
-@kernel
+@subroutine
 def add_element(memory: Memory, stack: int, register: int, element: int) -> int:
     """The stacks with an element noted in the set on top, or what is full."""
     register = register_record(memory, register)
@@ -222,7 +222,7 @@ def add_element(memory: Memory, stack: int, register: int, element: int) -> int:
     return result
 
 
-@kernel
+@inlined
 def is_complete(memory: Memory, edge: int, register: int) -> bool:
     """Whether the set of a stack's edge has all that closing the register needs."""
     record = register_record(memory, register)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ..jit import kernel
+from ..jit import inlined, subroutine
 from .memory import (
     FULL_STACKS,
     MAX_STACK_EDGES,
@@ -38,14 +38,14 @@ __all__ = ["clear_stacks", "find_or_add", "mix", "push", "rehash_stacks", "union
 FRAME_WORDS: Final = 6  # of a union under way: parent, left, right, place in left, place in right, edges merged
 
 
-@kernel
+@inlined
 def mix(seed: int, value: int) -> int:
     """A 31-bit hash of both; every step stays inside 64 bits, so compiled and plain Python agree."""
     mixed = (int(seed) ^ int(value)) * 0x2545F491 & 0x7FFFFFFF
     return mixed ^ (mixed >> 15)
 
 
-@kernel
+@subroutine
 def clear_stacks(memory: Memory) -> None:
     """Forget all stack sets but set 0, the empty stack alone."""
     table, size = memory[STACK_TABLE], memory[STACK_TABLE_SIZE]
@@ -60,7 +60,7 @@ def clear_stacks(memory: Memory) -> None:
     find_or_add(memory, memory[UNION_SCRATCH], 0, 1)
 
 
-@kernel
+@subroutine
 def rehash_stacks(memory: Memory) -> None:
     """Double the hash table and enter every stack set anew."""
     table = memory[STACK_TABLE]
@@ -75,7 +75,7 @@ def rehash_stacks(memory: Memory) -> None:
         memory[table + slot] = stack + 1
 
 
-@kernel
+@subroutine
 def find_or_add(memory: Memory, candidate: int, num_edges: int, holds_empty: int) -> int:
     """The id of the set whose edges lie at ``candidate``; FULL_STACKS when out of room."""
     code = mix(holds_empty + 7, num_edges)
@@ -116,7 +116,7 @@ def find_or_add(memory: Memory, candidate: int, num_edges: int, holds_empty: int
     return stack
 
 
-@kernel
+@inlined
 def push(memory: Memory, return_state: int, below: int) -> int:
     """The set of all stacks of ``below`` with ``return_state`` put on top."""
     candidate = memory[UNION_SCRATCH]  # no union is under way
@@ -125,7 +125,7 @@ def push(memory: Memory, return_state: int, below: int) -> int:
     return find_or_add(memory, candidate, 1, 0)
 
 
-@kernel
+@inlined
 def known_union(memory: Memory, left: int, right: int) -> int:
     """The union of two different sets if the memo still holds it, else -1."""
     if left > right:
@@ -136,7 +136,7 @@ def known_union(memory: Memory, left: int, right: int) -> int:
     return -1
 
 
-@kernel
+@subroutine
 def open_frame(memory: Memory, parent: int, left: int, right: int) -> int:
     """Begin a union on top of the scratch stack; its frame, or TOO_DEEP."""
     if left > right:
@@ -157,7 +157,7 @@ def open_frame(memory: Memory, parent: int, left: int, right: int) -> int:
     return frame
 
 
-@kernel
+@inlined
 def add_merged(memory: Memory, frame: int, return_state: int, below: int) -> None:
     """Append an edge to the union under way."""
     words = memory[UNION_SCRATCH] + frame
@@ -167,7 +167,7 @@ def add_merged(memory: Memory, frame: int, return_state: int, below: int) -> Non
     memory[words + 5] += 1
 
 
-@kernel
+@subroutine
 def merge_edges(memory: Memory, frame: int) -> int:
     """Merge until both sides have the same return state with different sets below (then 1), or to the end (0)."""
     edges = memory[STACK_EDGES]
@@ -197,7 +197,7 @@ def merge_edges(memory: Memory, frame: int) -> int:
     return waits
 
 
-@kernel
+@subroutine
 def close_frame(memory: Memory, frame: int) -> int:
     """Finish the union on top of the scratch stack: its set, remembered in the memo."""
     words = memory[UNION_SCRATCH] + frame
@@ -214,7 +214,7 @@ def close_frame(memory: Memory, frame: int) -> int:
     return result
 
 
-@kernel
+@subroutine
 def union(memory: Memory, left: int, right: int) -> int:
     """The set of the stacks of both; FULL_STACKS or TOO_DEEP when out of room.
 

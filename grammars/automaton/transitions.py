@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..jit import kernel
+from ..jit import inlined, kernel, subroutine
 from .configurations import add_item, clear_configurations, close_closure, open_closure
 from .memory import (
     ACCEPTING,
@@ -65,7 +65,7 @@ def start(memory: Memory) -> int:
     return first
 
 
-@kernel
+@subroutine
 def add_guarded(memory: Memory, target: int) -> int:
     """Note that the way to ``target`` hangs on the guards that the closure passed; the code of the note."""
     count = memory[NUM_PASSED]
@@ -87,7 +87,7 @@ def guarded_target(memory: Memory, code: int) -> int:
     return memory[memory[GUARDED] + FIRST_GUARDED - code]
 
 
-@kernel
+@subroutine
 def compute_transition(memory: Memory, configuration: int, byte: int) -> int:
     """Take one byte and remember where it leads, for every byte that no edge tells apart from it.
 
@@ -125,7 +125,7 @@ def compute_transition(memory: Memory, configuration: int, byte: int) -> int:
     return target
 
 
-@kernel
+@subroutine
 def next_configuration(memory: Memory, configuration: int, byte: int) -> int:
     """Where the byte leads when every guard agrees: a configuration, DEAD, or what is full."""
     target = memory[memory[TRANSITIONS] + 256 * configuration + byte]

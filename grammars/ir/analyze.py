@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..jit import kernel
+from ..jit import kernel, subroutine
 from .nodes import IR, Int32Array, Kind
 
 __all__ = ["Facts", "analyze"]
@@ -74,7 +74,7 @@ def fixpoint(nodes: Int32Array, children: Int32Array, rules: Int32Array, leaf_va
                 changed = True
 
 
-@kernel
+@subroutine
 def left_calls(
     nodes: Int32Array, children: Int32Array, rules: Int32Array, nullable: BoolArray, body: int, seen: Int32Array,
     stamp: int, todo: Int32Array, found: Int32Array,

@@ -36,7 +36,7 @@ from ..automaton.memory import (
 )
 from ..automaton.transitions import filtered_transition, guarded_target, run_to_guard
 from ..guards.judge import Judge
-from ..jit import copy_words, kernel
+from ..jit import copy_words, inlined, kernel
 from ..vocabulary.bitmask import TokenBitmask
 from ..vocabulary.tables import NODES, NUM_TWINS, TOKEN_BYTES, TOKEN_OFFSETS, TWINS
 from ..vocabulary.trie import DEPTH_SHIFT, TOKEN_MASK
@@ -49,7 +49,7 @@ _FEW = 8
 _PLAIN = re.compile(rb'[^"\\]*"|[ \t\n\r]*(?:"[^"\\]*"|[0-9]+)')
 
 
-@kernel
+@inlined
 def clear_bit(memory: Memory, mask: int, token: int) -> None:
     """Forbid a token in the bitmask that begins at word ``mask``."""
     bit = token & 31

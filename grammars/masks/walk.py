@@ -38,7 +38,7 @@ from ..automaton.memory import (
     Memory,
 )
 from ..automaton.transitions import compute_transition, guarded_target, run_bytes
-from ..jit import copy_words, kernel
+from ..jit import copy_words, inlined, kernel, subroutine
 from ..vocabulary.bitmask import TokenBitmask
 from ..vocabulary.tables import (
     END_TOKENS,
@@ -58,7 +58,7 @@ from ..vocabulary.trie import DEPTH_SHIFT, TOKEN_MASK
 __all__ = ["consume_token", "fill_bitmask", "forget_masks"]
 
 
-@kernel
+@inlined
 def set_bit(memory: Memory, mask: int, token: int) -> None:
     """Allow a token in the bitmask that begins at word ``mask``."""
     bit = token & 31
@@ -66,7 +66,7 @@ def set_bit(memory: Memory, mask: int, token: int) -> None:
     memory[mask + (token >> 5)] |= (1 << bit) if bit < 31 else -(1 << 31)
 
 
-@kernel
+@inlined
 def note_pending(memory: Memory, node: int, configuration: int, inside: int) -> int:
     """Note a node of the trie at which guards are asked; ``inside``: 1 below another such node. Negative when full."""
     place = memory[NUM_PENDING]
@@ -80,7 +80,7 @@ def note_pending(memory: Memory, node: int, configuration: int, inside: int) -> 
     return 0
 
 
-@kernel
+@subroutine
 def walk_subtree(memory: Memory, tables: Memory, node: int, target: int, mask: int, is_pending: bool) -> int:
     """Walk one subtree of the trie, whose first byte led to ``target``; negative when a table is full.
 
@@ -124,7 +124,7 @@ def walk_subtree(memory: Memory, tables: Memory, node: int, target: int, mask: i
     return 0
 
 
-@kernel
+@subroutine
 def compute_bitmask(memory: Memory, tables: Memory, configuration: int, mask: int) -> int:
     """Write the bitmask of a configuration at word ``mask``; negative when a table is full."""
     memory[COUNT_WALKS] += 1

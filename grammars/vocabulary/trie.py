@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from ..ir.nodes import Int32Array
-from ..jit import kernel
+from ..jit import kernel, subroutine
 
 __all__ = ["DEPTH_SHIFT", "LONGEST_TOKEN", "MOST_TOKENS", "TOKEN_MASK", "build_trie", "root_nodes"]
 
@@ -22,7 +22,7 @@ MOST_TOKENS: Final = TOKEN_MASK
 LONGEST_TOKEN: Final = (1 << 11) - 1
 
 
-@kernel
+@subroutine
 def common_prefix(data: Int32Array, a: int, a_end: int, b: int, b_end: int) -> int:
     """Length of the common prefix of ``data[a:a_end]`` and ``data[b:b_end]``."""
     count = 0

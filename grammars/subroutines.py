@@ -1,0 +1,78 @@
+"""How numba is told to compile a kernel once, however many kernels call it.
+
+numba merges the code of a function into each of its callers, and optimises it there again. Our kernels call one
+another through ten levels, so most of a cold start went into the same code, over and over. A *subroutine* is compiled
+like any function, but its callers get no more than its declaration to link with, and call it by its name.
+
+Two things follow. The name must be the same in every process, since a caller that lies on disk may have been compiled
+in another one than what it calls; numba puts a running number into names, which a digest of all kernels replaces. And
+when a caller is loaded from disk, what it calls must be loaded first: numba keeps a list of such things to do.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import sys
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any
+
+import numba
+from llvmlite import binding
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
+from numba.core.compiler_machinery import PassManager, register_pass
+from numba.core.typed_passes import NativeLowering
+
+__all__ = ["SubroutineCompiler", "stamp_of_kernels"]
+
+
+@lru_cache
+def stamp_of_kernels(package: str) -> str:
+    """Digest of all files of a top-level package that hold kernels.
+
+    Machine code kept on disk contains kernels that it calls, but numba looks only at the file of the caller to see
+    whether it is stale. A change in any kernel file must therefore make all of the package's stale.
+    """
+    digest = hashlib.sha256()
+    for path in sorted(Path(str(sys.modules[package].__file__)).parent.rglob("*.py")):
+        text = path.read_bytes()
+        if b"kernel" in text:
+            digest.update(text)
+    return digest.hexdigest()
+
+
+def _load(module: str, name: str, argument_types: tuple[Any, ...]) -> None:
+    """Have the machine code of a subroutine at hand: from disk, or compiled."""
+    getattr(importlib.import_module(module), name).compile(argument_types)
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _LowerSubroutine(NativeLowering):  # type: ignore[misc]
+    """To machine code, with a lasting name, and with only a declaration for callers to link with."""
+
+    _name = "constrained_lower_subroutine"
+
+    def run_pass(self, state: Any) -> bool:
+        state.func_ir.func_id.unique_id = int(stamp_of_kernels(state.func_id.modname.partition(".")[0])[:12], 16)
+        super().run_pass(state)
+        descriptor, context, library = state.cr.fndesc, state.targetctx, state.library
+        if not (hasattr(library, "_shared_module") and hasattr(library, "_reload_init")):
+            raise RuntimeError(f"numba {numba.__version__}: expected a library to link with; use a tested version")
+        module = context.codegen()._create_empty_module(descriptor.llvm_func_name)
+        context.declare_function(module, descriptor)
+        library._shared_module = binding.parse_assembly(str(module))
+        library._reload_init.add(partial(_load, descriptor.modname, descriptor.qualname, state.args))
+        return True
+
+
+class SubroutineCompiler(CompilerBase):  # type: ignore[misc]
+    """numba's own compiler, but for the step to machine code."""
+
+    def define_pipelines(self) -> list[Any]:
+        """The steps in order."""
+        passes = PassManager("subroutine")
+        for step, description in DefaultPassBuilder.define_nopython_pipeline(self.state).passes:
+            passes.add_pass(_LowerSubroutine if step is NativeLowering else step, description)
+        passes.finalize()
+        return [passes]
