@@ -24,7 +24,7 @@ from .automaton.memory import (
     wrap,
 )
 from .automaton.network import Network, build_network
-from .automaton.pack import pack
+from .automaton.pack import finish_states
 from .automaton.transitions import forced_bytes, run_bytes
 from .compile import compile_ir, compile_json_schema, compile_regex
 from .frontends.json_schema import lower_json_schema
@@ -51,7 +51,7 @@ SCHEMA: dict[str, Any] = {
 
 def is_warm() -> bool:
     """Whether machine code for the kernels is on disk: else the first grammar takes seconds to compile."""
-    return is_compiled(fill_bitmask) and is_compiled(pack)
+    return is_compiled(fill_bitmask) and is_compiled(finish_states)
 
 
 def warm_up() -> None:

@@ -17,11 +17,10 @@ __all__ = ["drop_unproductive"]
 
 
 @kernel
-def productive_states(
-    edges: Int32Array, calls: Int32Array, rule_starts: Int32Array, flags: Int32Array
-) -> npt.NDArray[np.bool_]:
-    """(S,) whether the end of the rule can be reached from the state: the least fixpoint, by sweeps."""
-    productive = flags & FINAL != 0
+def spread_productive(
+    edges: Int32Array, calls: Int32Array, rule_starts: Int32Array, productive: npt.NDArray[np.bool_]
+) -> None:
+    """From the final states, set ``productive`` (S,) wherever one can be reached: the least fixpoint, by sweeps."""
     changed = True
     while changed:
         changed = False
@@ -35,14 +34,14 @@ def productive_states(
             if productive[back] and matches and not productive[source]:
                 productive[source] = True
                 changed = True
-    return productive
 
 
 def drop_unproductive(
     edges: Int32Array, calls: Int32Array, rule_starts: Int32Array, flags: Int32Array
 ) -> tuple[Int32Array, Int32Array]:
     """The byte and epsilon edges, and the calls, that lie on a way to the end of their rule."""
-    productive = productive_states(edges, calls, rule_starts, flags)
+    productive = flags & FINAL != 0
+    spread_productive(edges, calls, rule_starts, productive)
     matches = (calls[:, 1] < 0) | productive[rule_starts[np.maximum(calls[:, 1], 0)]]
     keep_calls = productive[calls[:, 2]] & matches
     return edges[productive[edges[:, 2]]], calls[keep_calls]

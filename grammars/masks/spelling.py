@@ -53,33 +53,32 @@ BoolArray = npt.NDArray[np.bool_]
 
 
 @kernel
-def writable_states(
-    states: Int32Array, byte_edges: Int32Array, epsilon_edges: Int32Array, call_edges: Int32Array, singles: BoolArray
-) -> BoolArray:
-    """(S,) whether the end of the rule can be reached over bytes of ``singles`` alone: a fixpoint by sweeps."""
-    writable = states[:, STATE_FLAGS] & FINAL != 0
+def spread_writable(
+    states: Int32Array, byte_edges: Int32Array, epsilon_edges: Int32Array, call_edges: Int32Array,
+    singles: BoolArray, writable: BoolArray,
+) -> None:  # fmt: skip
+    """From the final states, set ``writable`` (S,) where one can be reached over bytes of ``singles`` alone: by sweeps."""
     changed = True
     while changed:
         changed = False
         for state in range(len(states) - 1, -1, -1):
             if writable[state]:
                 continue
-            record = states[state]
             found = False
-            for edge in range(record[FIRST_EDGE], record[END_EDGE]):
+            for edge in range(states[state, FIRST_EDGE], states[state, END_EDGE]):
                 if not found and writable[byte_edges[edge, 1]]:
                     span = byte_edges[edge, 0]
-                    found = bool(singles[span & 0xFF : (span >> 8) + 1].any())
-            for edge in range(record[FIRST_EPSILON], record[END_EPSILON]):
+                    for byte in range(span & 0xFF, (span >> 8) + 1):
+                        found = found or singles[byte]
+            for edge in range(states[state, FIRST_EPSILON], states[state, END_EPSILON]):
                 found = found or writable[epsilon_edges[edge]]
-            for edge in range(record[FIRST_CALL], record[END_CALL]):
+            for edge in range(states[state, FIRST_CALL], states[state, END_CALL]):
                 back = call_edges[edge, 1]
                 callee = call_edges[edge, 0]
                 matches = callee < 0 or writable[callee]  # a guard may agree
                 found = found or (matches and (back < 0 or writable[back]))
             if found:
                 writable[state] = changed = True
-    return writable
 
 
 class Spelling:
@@ -102,7 +101,8 @@ class Spelling:
             return None
         network = machine.network
         edges = (network.byte_edges, network.epsilon_edges, network.call_edges)
-        writable = writable_states(network.states, *edges, vocabulary.single_bytes)
+        writable = network.states[:, STATE_FLAGS] & FINAL != 0
+        spread_writable(network.states, *edges, vocabulary.single_bytes, writable)
         entered = np.zeros(network.num_states, np.bool_)
         entered[network.start] = True
         for targets in (network.byte_edges[:, 1], network.epsilon_edges, network.call_edges.reshape(-1)):
