@@ -14,7 +14,7 @@ import os
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
-__all__ = ["CHECKED", "copy_words", "inlined", "is_compiled", "kernel", "subroutine", "threaded_kernel"]
+__all__ = ["CHECKED", "copy_words", "inlined", "is_compiled", "kernel", "prepare", "subroutine", "threaded_kernel"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -31,6 +31,9 @@ if CHECKED:
     def is_compiled(function: Callable[..., Any]) -> bool:
         """Plain Python needs no compiling."""
         return True
+
+    def prepare(function: Callable[..., Any], *examples: Any) -> None:
+        """Plain Python needs no compiling."""
 
     def copy_words(target: Any, at: int, source: Any, first: int, count: int) -> None:
         """``target[at : at + count] = source[first : first + count]``, word by word and checked."""
@@ -62,8 +65,8 @@ else:
         return _uncallable(_compiled(function, no_cpython_wrapper=True))
 
     def _compiled(function: Function, **options: Any) -> Function:
-        settings = {"cache": True, "boundscheck": False, "error_model": "numpy", "no_cfunc_wrapper": True}
-        dispatcher: Any = numba.njit(**settings, **options)(function)
+        options |= {"cache": True, "boundscheck": False, "error_model": "numpy", "no_cfunc_wrapper": True}
+        dispatcher: Any = cast(Any, numba).njit(**options)(function)
         cache_file = getattr(dispatcher._cache, "_cache_file", None)
         if cache_file is None:
             raise RuntimeError(f"numba {numba.__version__}: expected a cache file, found none; use a tested version")
@@ -87,6 +90,10 @@ else:
         """Whether machine code of the kernel is at hand: in this process, or on disk and not stale."""
         dispatcher = cast(Any, function)
         return bool(dispatcher.overloads) or bool(dispatcher._cache._cache_file._load_index())
+
+    def prepare(function: Callable[..., Any], *examples: Any) -> None:
+        """Have machine code of the kernel at hand for arguments like these, without running it."""
+        cast(Any, function).compile(tuple(map(cast(Any, numba).typeof, examples)))
 
     def _widened(signature: Any) -> Any:
         """The signature with every integer as int64.

@@ -20,11 +20,13 @@ from typing import Any
 
 import numba
 from llvmlite import binding
-from numba.core.compiler import CompilerBase, DefaultPassBuilder
-from numba.core.compiler_machinery import PassManager, register_pass
-from numba.core.typed_passes import NativeLowering
+from numba.core import compiler, compiler_machinery, typed_passes
 
 __all__ = ["SubroutineCompiler", "stamp_of_kernels"]
+
+_compiler: Any = compiler  # numba's types are not all known
+_machinery: Any = compiler_machinery
+_passes: Any = typed_passes
 
 
 @lru_cache
@@ -37,7 +39,7 @@ def stamp_of_kernels(package: str) -> str:
     digest = hashlib.sha256()
     for path in sorted(Path(str(sys.modules[package].__file__)).parent.rglob("*.py")):
         text = path.read_bytes()
-        if b"kernel" in text:
+        if b"kernel" in text or b"subroutine" in text:
             digest.update(text)
     return digest.hexdigest()
 
@@ -47,8 +49,8 @@ def _load(module: str, name: str, argument_types: tuple[Any, ...]) -> None:
     getattr(importlib.import_module(module), name).compile(argument_types)
 
 
-@register_pass(mutates_CFG=True, analysis_only=False)
-class _LowerSubroutine(NativeLowering):  # type: ignore[misc]
+@_machinery.register_pass(mutates_CFG=True, analysis_only=False)
+class _LowerSubroutine(_passes.NativeLowering):  # type: ignore[misc]
     """To machine code, with a lasting name, and with only a declaration for callers to link with."""
 
     _name = "constrained_lower_subroutine"
@@ -66,13 +68,13 @@ class _LowerSubroutine(NativeLowering):  # type: ignore[misc]
         return True
 
 
-class SubroutineCompiler(CompilerBase):  # type: ignore[misc]
+class SubroutineCompiler(_compiler.CompilerBase):  # type: ignore[misc]
     """numba's own compiler, but for the step to machine code."""
 
     def define_pipelines(self) -> list[Any]:
         """The steps in order."""
-        passes = PassManager("subroutine")
-        for step, description in DefaultPassBuilder.define_nopython_pipeline(self.state).passes:
-            passes.add_pass(_LowerSubroutine if step is NativeLowering else step, description)
+        passes = _machinery.PassManager("subroutine")
+        for step, description in _compiler.DefaultPassBuilder.define_nopython_pipeline(self.state).passes:
+            passes.add_pass(_LowerSubroutine if step is _passes.NativeLowering else step, description)
         passes.finalize()
         return [passes]

@@ -68,7 +68,8 @@ from .memory import (
     Memory,
 )
 from .registers import NO_STACK, add_element, is_complete, open_register, stacks_that_take
-from .stacks import mix, push, union
+from .stacks import push, union
+from .words import fill, mix, rehash, same_words
 
 __all__ = ["add_item", "clear_configurations", "close_closure", "open_closure", "rehash_configurations"]
 
@@ -79,25 +80,20 @@ _GUARD, _TEST, _ADD, _CLOSE = int(Kind.GUARD), int(RegisterStep.TEST), int(Regis
 def clear_configurations(memory: Memory) -> None:
     """Forget all configurations; id 0 stays unused."""
     table = memory[CONFIGURATION_TABLE]
-    for slot in range(table, table + memory[CONFIGURATION_TABLE_SIZE]):
-        memory[slot] = 0
+    fill(memory, table, table + memory[CONFIGURATION_TABLE_SIZE], 0)
     memory[NUM_CONFIGURATIONS] = 1
     memory[NUM_ITEMS] = 0
 
 
 @subroutine
 def rehash_configurations(memory: Memory) -> None:
-    """Double the hash table and enter every configuration anew."""
-    table = memory[CONFIGURATION_TABLE]
-    size = 2 * memory[CONFIGURATION_TABLE_SIZE]
+    """Enter every configuration anew, in a table that is at least twice as large."""
+    size, count = memory[CONFIGURATION_TABLE_SIZE], memory[NUM_CONFIGURATIONS] - 1
+    while size <= 2 * count + 2:
+        size *= 2
     memory[CONFIGURATION_TABLE_SIZE] = size
-    for slot in range(table, table + size):
-        memory[slot] = 0
-    for configuration in range(1, memory[NUM_CONFIGURATIONS]):
-        slot = memory[memory[CONFIGURATIONS] + CONFIGURATION_WORDS * configuration + HASH] & (size - 1)
-        while memory[table + slot] != 0:
-            slot = (slot + 1) & (size - 1)
-        memory[table + slot] = configuration
+    first = memory[CONFIGURATIONS] + CONFIGURATION_WORDS  # the first configuration has the id 1, as an entry
+    rehash(memory, memory[CONFIGURATION_TABLE], size, first, CONFIGURATION_WORDS, HASH, count)
 
 
 @inlined
@@ -285,13 +281,9 @@ def find_or_add_configuration(memory: Memory, count: int, flags: int, capacity: 
             memory[record + HASH] == code
             and memory[record + END_ITEM] - memory[record + FIRST_ITEM] == count
             and memory[record + FLAGS] & ACCEPTING == flags & ACCEPTING
+            and same_words(memory, items + 2 * memory[record + FIRST_ITEM], base, 2 * count)
         ):
-            known = items + 2 * memory[record + FIRST_ITEM]
-            word = 0
-            while word < 2 * count and memory[known + word] == memory[base + word]:
-                word += 1
-            if word == 2 * count:
-                return memory[table + slot]
+            return memory[table + slot]
         slot = (slot + 1) & (size - 1)
     configuration = memory[NUM_CONFIGURATIONS]
     if configuration >= memory[MAX_CONFIGURATIONS]:
@@ -316,12 +308,10 @@ def find_or_add_configuration(memory: Memory, count: int, flags: int, capacity: 
 def open_transitions(memory: Memory, configuration: int) -> None:
     """A row of transitions that is DEAD but for the bytes that some item reads, which are UNKNOWN."""
     row = memory[TRANSITIONS] + 256 * configuration
-    for byte in range(row, row + 256):
-        memory[byte] = DEAD
+    fill(memory, row, row + 256, DEAD)
     record = memory[CONFIGURATIONS] + CONFIGURATION_WORDS * configuration
     for item in range(memory[record + FIRST_ITEM], memory[record + END_ITEM]):
         state = memory[STATES] + STATE_WORDS * memory[memory[ITEMS] + 2 * item]
         for edge in range(memory[state + FIRST_EDGE], memory[state + END_EDGE]):
             span = memory[memory[BYTE_EDGES] + 2 * edge]
-            for byte in range(span & 0xFF, (span >> 8) + 1):
-                memory[row + byte] = UNKNOWN
+            fill(memory, row + (span & 0xFF), row + (span >> 8) + 1, UNKNOWN)

@@ -209,9 +209,7 @@ def emit_all(
         elif kind == _STRINGS:
             emit_strings(draft, nodes, data, children, a, a + b, canonical_offsets, canonical_table, c, source, target)
         elif kind == _FRAGMENT:
-            emit_fragment(
-                draft, fragment_states[a], fragment_edges, fragments[a], fragments[a + 1], source, target
-            )
+            emit_fragment(draft, fragment_states[a], fragment_edges, fragments[a], fragments[a + 1], source, target)
         elif kind == _SEQUENCE:
             for index in range(b):
                 after = target if index == b - 1 else new_state(draft)

@@ -54,7 +54,7 @@ _BYTE, _TARGET, _NEXT = 0, 1, 2
 @inlined
 def short_escape(code: int) -> int:
     """The letter behind the backslash, 0 if the character has none (the slash is not counted)."""
-    if code == _QUOTE or code == _BACKSLASH:  # noqa: PLR1714 - a tuple would be one more type to compile for
+    if code in (_QUOTE, _BACKSLASH):
         return code
     if code == 8:
         return 98
@@ -114,14 +114,12 @@ def step_character(offsets: Int32Array, table: Int32Array, place: int, byte: int
     """The automaton of one character after a byte; 0 when the character is complete."""
     for edge in range(offsets[place], offsets[place + 1]):
         if table[edge, 0] <= byte <= table[edge, 1]:
-            return table[edge, 2] if table[edge, 2] > 0 else 0
+            return max(0, table[edge, 2])
     return 0
 
 
 @subroutine
-def enter_spelling(
-    draft: Draft, offsets: Int32Array, table: Int32Array, node: int, length: int, target: int
-) -> None:
+def enter_spelling(draft: Draft, offsets: Int32Array, table: Int32Array, node: int, length: int, target: int) -> None:
     """Enter the spelling in the buffer from ``node`` to ``target``; hexadecimal letters in both cases."""
     buffer = draft[BUFFER]
     for index in range(length):

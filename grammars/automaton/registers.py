@@ -35,7 +35,8 @@ from .memory import (
     UNION_SCRATCH,
     Memory,
 )
-from .stacks import find_or_add, mix, push, union
+from .stacks import find_or_add, push, union
+from .words import copy_forward, fill, hash_words, mix, rehash, same_words
 
 __all__ = [
     "BITS",
@@ -71,26 +72,18 @@ def set_of_frame(memory: Memory, edge: int) -> int:
 @subroutine
 def clear_sets(memory: Memory) -> None:
     """Forget all sets but set 0, the empty one."""
-    for slot in range(memory[SET_TABLE], memory[SET_TABLE] + memory[SET_TABLE_SIZE]):
-        memory[slot] = 0
+    fill(memory, memory[SET_TABLE], memory[SET_TABLE] + memory[SET_TABLE_SIZE], 0)
     memory[NUM_SETS] = 0
     if memory[MAX_SETS] > 0:
-        for word in range(memory[SETS], memory[SETS] + SET_WORDS + memory[SET_WIDTH]):
-            memory[word] = 0
+        fill(memory, memory[SETS], memory[SETS] + SET_WORDS + memory[SET_WIDTH], 0)
         find_or_add_set(memory)
 
 
 @subroutine
 def rehash_sets(memory: Memory) -> None:
     """Enter every set anew."""
-    table, size = memory[SET_TABLE], memory[SET_TABLE_SIZE]
-    for slot in range(table, table + size):
-        memory[slot] = 0
-    for set_id in range(memory[NUM_SETS]):
-        slot = memory[memory[SETS] + (SET_WORDS + memory[SET_WIDTH]) * set_id + 2] & (size - 1)
-        while memory[table + slot] != 0:
-            slot = (slot + 1) & (size - 1)
-        memory[table + slot] = set_id + 1
+    width = SET_WORDS + memory[SET_WIDTH]
+    rehash(memory, memory[SET_TABLE], memory[SET_TABLE_SIZE], memory[SETS], width, 2, memory[NUM_SETS])
 
 
 @subroutine
@@ -99,18 +92,14 @@ def find_or_add_set(memory: Memory) -> int:
     size = SET_WORDS + memory[SET_WIDTH]
     candidate = memory[SETS] + size * memory[NUM_SETS]
     code = mix(memory[candidate], memory[candidate + 1])
-    for word in range(candidate + SET_WORDS, candidate + size):
-        code = mix(code, memory[word])
+    code = hash_words(memory, code, candidate + SET_WORDS, candidate + size)
     memory[candidate + 2] = code
     table, slots = memory[SET_TABLE], memory[SET_TABLE_SIZE]
     slot = code & (slots - 1)
     while memory[table + slot] != 0:
-        known = memory[SETS] + size * (memory[table + slot] - 1)
-        word = 0
-        while word < size and memory[known + word] == memory[candidate + word]:
-            word += 1
-        if word == size:
-            return memory[table + slot] - 1
+        known = memory[table + slot] - 1
+        if same_words(memory, memory[SETS] + size * known, candidate, size):
+            return known
         slot = (slot + 1) & (slots - 1)
     if memory[NUM_SETS] + 2 > memory[MAX_SETS]:  # one record more is for the next candidate
         return FULL_REGISTERS
@@ -202,8 +191,7 @@ def add_element(memory: Memory, stack: int, register: int, element: int) -> int:
         known = set_of_frame(memory, edge)
         below = memory[memory[STACK_EDGES] + 2 * edge + 1]
         fresh = memory[SETS] + size * memory[NUM_SETS]
-        for word in range(size):
-            memory[fresh + word] = memory[known + word]
+        copy_forward(memory, fresh, known, size)
         if element >= 0:
             memory[fresh] += 1
             memory[fresh + SET_WORDS + element // BITS] |= 1 << (element % BITS)

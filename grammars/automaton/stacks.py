@@ -32,28 +32,18 @@ from .memory import (
     UNIONS,
     Memory,
 )
+from .words import copy_forward, fill, hash_words, mix, rehash, same_words
 
-__all__ = ["clear_stacks", "find_or_add", "mix", "push", "rehash_stacks", "union"]
+__all__ = ["clear_stacks", "find_or_add", "push", "rehash_stacks", "union"]
 
 FRAME_WORDS: Final = 6  # of a union under way: parent, left, right, place in left, place in right, edges merged
-
-
-@inlined
-def mix(seed: int, value: int) -> int:
-    """A 31-bit hash of both; every step stays inside 64 bits, so compiled and plain Python agree."""
-    mixed = (int(seed) ^ int(value)) * 0x2545F491 & 0x7FFFFFFF
-    return mixed ^ (mixed >> 15)
 
 
 @subroutine
 def clear_stacks(memory: Memory) -> None:
     """Forget all stack sets but set 0, the empty stack alone."""
-    table, size = memory[STACK_TABLE], memory[STACK_TABLE_SIZE]
-    for slot in range(table, table + size):
-        memory[slot] = 0
-    unions = memory[UNIONS]
-    for slot in range(unions, unions + UNION_WORDS * UNION_SLOTS):
-        memory[slot] = -1
+    fill(memory, memory[STACK_TABLE], memory[STACK_TABLE] + memory[STACK_TABLE_SIZE], 0)
+    fill(memory, memory[UNIONS], memory[UNIONS] + UNION_WORDS * UNION_SLOTS, -1)
     memory[NUM_STACKS] = 0
     memory[NUM_STACK_EDGES] = 0
     memory[UNION_TOP] = 0
@@ -62,25 +52,18 @@ def clear_stacks(memory: Memory) -> None:
 
 @subroutine
 def rehash_stacks(memory: Memory) -> None:
-    """Double the hash table and enter every stack set anew."""
-    table = memory[STACK_TABLE]
-    size = 2 * memory[STACK_TABLE_SIZE]
+    """Enter every stack set anew, in a table that is at least twice as large."""
+    size = memory[STACK_TABLE_SIZE]
+    while size <= 2 * memory[NUM_STACKS]:
+        size *= 2
     memory[STACK_TABLE_SIZE] = size
-    for slot in range(table, table + size):
-        memory[slot] = 0
-    for stack in range(memory[NUM_STACKS]):
-        slot = memory[memory[STACKS] + STACK_WORDS * stack + 3] & (size - 1)
-        while memory[table + slot] != 0:
-            slot = (slot + 1) & (size - 1)
-        memory[table + slot] = stack + 1
+    rehash(memory, memory[STACK_TABLE], size, memory[STACKS], STACK_WORDS, 3, memory[NUM_STACKS])
 
 
 @subroutine
 def find_or_add(memory: Memory, candidate: int, num_edges: int, holds_empty: int) -> int:
     """The id of the set whose edges lie at ``candidate``; FULL_STACKS when out of room."""
-    code = mix(holds_empty + 7, num_edges)
-    for word in range(candidate, candidate + 2 * num_edges):
-        code = mix(code, memory[word])
+    code = hash_words(memory, mix(holds_empty + 7, num_edges), candidate, candidate + 2 * num_edges)
     stacks, edges = memory[STACKS], memory[STACK_EDGES]
     table, size = memory[STACK_TABLE], memory[STACK_TABLE_SIZE]
     slot = code & (size - 1)
@@ -90,19 +73,14 @@ def find_or_add(memory: Memory, candidate: int, num_edges: int, holds_empty: int
             memory[record + 3] == code
             and memory[record + 2] == holds_empty
             and memory[record + 1] - memory[record] == num_edges
+            and same_words(memory, edges + 2 * memory[record], candidate, 2 * num_edges)
         ):
-            known = edges + 2 * memory[record]
-            word = 0
-            while word < 2 * num_edges and memory[known + word] == memory[candidate + word]:
-                word += 1
-            if word == 2 * num_edges:
-                return memory[table + slot] - 1
+            return memory[table + slot] - 1
         slot = (slot + 1) & (size - 1)
     stack, first = memory[NUM_STACKS], memory[NUM_STACK_EDGES]
     if stack >= memory[MAX_STACKS] or first + num_edges > memory[MAX_STACK_EDGES]:
         return FULL_STACKS
-    for word in range(2 * num_edges):
-        memory[edges + 2 * first + word] = memory[candidate + word]
+    copy_forward(memory, edges + 2 * first, candidate, 2 * num_edges)
     record = stacks + STACK_WORDS * stack
     memory[record] = first
     memory[record + 1] = first + num_edges

@@ -34,7 +34,8 @@ from .memory import (
     Memory,
 )
 from .registers import find_or_add_set
-from .stacks import find_or_add, mix
+from .stacks import find_or_add
+from .words import mix
 
 __all__ = ["transfer"]
 

@@ -57,7 +57,7 @@ def spread_writable(
     states: Int32Array, byte_edges: Int32Array, epsilon_edges: Int32Array, call_edges: Int32Array,
     singles: BoolArray, writable: BoolArray,
 ) -> None:  # fmt: skip
-    """From the final states, set ``writable`` (S,) where one can be reached over bytes of ``singles`` alone: by sweeps."""
+    """From the final states, set ``writable`` (S,) where one can be reached over bytes of ``singles`` alone."""
     changed = True
     while changed:
         changed = False
