@@ -46,7 +46,7 @@ else:
     from numba.core.errors import TypingError
     from numba.extending import intrinsic
 
-    from .subroutines import SubroutineCompiler, stamp_of_kernels
+    from .subroutines import CALLS_BY_NAME, SubroutineCompiler, remember_what_to_load, stamp_of_kernels
 
     def kernel(function: Function) -> Function:
         """Compile the function to machine code on first use, kept on disk; it sees arrays and integers only."""
@@ -58,6 +58,8 @@ else:
 
     def subroutine(function: Function) -> Function:
         """For kernels to call, not for Python; compiled once, not again with each caller."""
+        if not CALLS_BY_NAME:
+            return inlined(function)
         return _uncallable(_compiled(function, no_cpython_wrapper=True, pipeline_class=SubroutineCompiler))
 
     def inlined(function: Function) -> Function:
@@ -72,7 +74,15 @@ else:
             raise RuntimeError(f"numba {numba.__version__}: expected a cache file, found none; use a tested version")
         cache_file._source_stamp = stamp_of_kernels(function.__module__.partition(".")[0])
         compile_for = dispatcher.compile
-        dispatcher.compile = lambda signature: compile_for(_widened(signature))
+
+        def compile_widened(signature: tuple[Any, ...]) -> Any:
+            widened = _widened(signature)
+            entry = compile_for(widened)
+            if CALLS_BY_NAME:
+                remember_what_to_load(dispatcher.overloads[widened], is_subroutine="pipeline_class" in options)
+            return entry
+
+        dispatcher.compile = compile_widened
         return cast(Function, dispatcher)
 
     def _uncallable(function: Function) -> Function:
@@ -95,14 +105,12 @@ else:
         """Have machine code of the kernel at hand for arguments like these, without running it."""
         cast(Any, function).compile(tuple(map(cast(Any, numba).typeof, examples)))
 
-    def _widened(signature: Any) -> Any:
+    def _widened(signature: tuple[Any, ...]) -> tuple[Any, ...]:
         """The signature with every integer as int64.
 
         numba compiles a function once for each mixture of int32, int64 and literals it is called with, which doubled
         the time of a cold start; a call with a narrower integer is converted instead.
         """
-        if not isinstance(signature, tuple):
-            return signature
         plain = map(cast(Any, types).unliteral, signature)
         return tuple(types.int64 if isinstance(argument, types.Integer) else argument for argument in plain)
 

@@ -6,7 +6,9 @@ like any function, but its callers get no more than its declaration to link with
 
 Two things follow. The name must be the same in every process, since a caller that lies on disk may have been compiled
 in another one than what it calls; numba puts a running number into names, which a digest of all kernels replaces. And
-when a caller is loaded from disk, what it calls must be loaded first: numba keeps a list of such things to do.
+when a caller is loaded from disk, what it calls must be loaded first: numba keeps a list of such things to do with
+every library, writes it to disk, and runs it on loading, but does not put it back into the loaded library, whose own
+callers need it too; ``remember_what_to_load`` does.
 """
 
 from __future__ import annotations
@@ -14,7 +16,8 @@ from __future__ import annotations
 import hashlib
 import importlib
 import sys
-from functools import lru_cache, partial
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +25,10 @@ import numba
 from llvmlite import binding
 from numba.core import compiler, compiler_machinery, typed_passes
 
-__all__ = ["SubroutineCompiler", "stamp_of_kernels"]
+__all__ = ["CALLS_BY_NAME", "SubroutineCompiler", "remember_what_to_load", "stamp_of_kernels"]
+
+CALLS_BY_NAME = numba.version_info.short >= (0, 63)
+"""Whether this numba keeps such a list; with an older one, subroutines are merged into their callers as ever."""
 
 _compiler: Any = compiler  # numba's types are not all known
 _machinery: Any = compiler_machinery
@@ -44,9 +50,26 @@ def stamp_of_kernels(package: str) -> str:
     return digest.hexdigest()
 
 
-def _load(module: str, name: str, argument_types: tuple[Any, ...]) -> None:
-    """Have the machine code of a subroutine at hand: from disk, or compiled."""
-    getattr(importlib.import_module(module), name).compile(argument_types)
+@dataclass(frozen=True)
+class _Load:
+    """Has the machine code of a subroutine at hand: from disk, or compiled."""
+
+    module: str
+    name: str
+    argument_types: tuple[Any, ...]
+
+    def __call__(self) -> None:
+        getattr(importlib.import_module(self.module), self.name).compile(self.argument_types)
+
+
+def remember_what_to_load(result: Any, *, is_subroutine: bool) -> None:
+    """Let those that will call a kernel, compiled or loaded (``result``), know what must be loaded before them."""
+    library, descriptor = result.library, result.fndesc
+    if not (hasattr(library, "_shared_module") and hasattr(library, "_reload_init")):
+        raise RuntimeError(f"numba {numba.__version__}: expected a library to link with; use a tested version")
+    library._reload_init.update(result.reload_init)
+    if is_subroutine:
+        library._reload_init.add(_Load(descriptor.modname, descriptor.qualname, result.signature.args))
 
 
 @_machinery.register_pass(mutates_CFG=True, analysis_only=False)
@@ -59,12 +82,9 @@ class _LowerSubroutine(_passes.NativeLowering):  # type: ignore[misc]
         state.func_ir.func_id.unique_id = int(stamp_of_kernels(state.func_id.modname.partition(".")[0])[:12], 16)
         super().run_pass(state)
         descriptor, context, library = state.cr.fndesc, state.targetctx, state.library
-        if not (hasattr(library, "_shared_module") and hasattr(library, "_reload_init")):
-            raise RuntimeError(f"numba {numba.__version__}: expected a library to link with; use a tested version")
         module = context.codegen()._create_empty_module(descriptor.llvm_func_name)
         context.declare_function(module, descriptor)
         library._shared_module = binding.parse_assembly(str(module))
-        library._reload_init.add(partial(_load, descriptor.modname, descriptor.qualname, state.args))
         return True
 
 
