@@ -139,9 +139,10 @@ def measure_repeat(table: Measures, node: int, nodes: Int32Array) -> None:
 @kernel
 def measure_nodes(
     table: Measures, nodes: Int32Array, children: Int32Array, data: npt.NDArray[np.uint8], fragments: Int32Array,
-    fragment_states: Int32Array, fragment_edges: Int32Array, rules: Int32Array,
+    fragment_states: Int32Array, fragment_edges: Int32Array, rules: Int32Array, start: int,
+    reachable: npt.NDArray[np.bool_],
 ) -> None:  # fmt: skip
-    """Fill the rows of all nodes; the table comes as zeros."""
+    """Fill the rows of all nodes and the last one; the table comes as zeros."""
     for node in range(len(nodes)):
         kind, a, b = nodes[node, 0], nodes[node, 1], nodes[node, 2]
         if kind in (_SEQUENCE, _ALTERNATION, _LITERALS):
@@ -169,14 +170,16 @@ def measure_nodes(
             if kind == _CALL and rules[a] < node:
                 for column in range(COVERS_TEXT, MEASURES):
                     table[node, column] = table[rules[a], column]
+    for rule in range(len(rules) + 1):
+        if rule == len(rules) or reachable[rule]:
+            node = start if rule == len(rules) else rules[rule]
+            for column in range(NUM_CALLS + 1):
+                table[len(nodes), column] += table[node, column]
 
 
 def measure(ir: IR, reachable: npt.NDArray[np.bool_]) -> Measures:
     """The measures of all nodes, and of all that is in use: the rules that can be reached and the start."""
     table = np.zeros((len(ir.nodes) + 1, MEASURES), np.int64)
     leaves = (ir.nodes, ir.children, ir.data, ir.fragments, ir.fragment_states, ir.fragment_edges, ir.rules)
-    measure_nodes(table, *leaves)
-    in_use = ir.rules[reachable]
-    counts = slice(NUM_STATES, NUM_CALLS + 1)
-    table[-1, counts] = table[in_use, counts].sum(axis=0) + table[ir.start, counts]
+    measure_nodes(table, *leaves, ir.start, reachable)
     return table
