@@ -11,7 +11,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -87,13 +87,18 @@ class Ours(Engine):
     """`grammars.compile_json_schema` with every JSON spelling allowed."""
 
     name = "constrained"
+    property_order: Literal["schema", "any"] = "schema"
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         super().__init__(vocabulary)
         self.vocabulary = vocabulary
 
     def compile(self, schema: Any) -> Session:
-        return self._session(lambda: grammars.compile_json_schema(schema, self.vocabulary, whitespace="any"))
+        return self._session(
+            lambda: grammars.compile_json_schema(
+                schema, self.vocabulary, whitespace="any", property_order=self.property_order
+            )
+        )
 
     def compile_regex(self, pattern: str) -> Session:
         return self._session(lambda: grammars.compile_regex(pattern, self.vocabulary))
@@ -107,6 +112,13 @@ class Ours(Engine):
         except grammars.GrammarError as error:
             raise Refused(str(error)) from error
         return OurSession(compiled, self.bitmask)
+
+
+class OursInAnyOrder(Ours):
+    """The same, with the properties of an object in any order."""
+
+    name = "constrained-any"
+    property_order = "any"
 
 
 class OurSession(Session):
@@ -317,7 +329,9 @@ def llama3_encoding() -> Any:
     return tiktoken.Encoding("llama3", pat_str=PATTERN, mergeable_ranks=ranks, special_tokens=special)
 
 
-ENGINES: dict[str, type[Engine]] = {engine.name: engine for engine in (Ours, LLGuidance, XGrammar, OutlinesCore)}
+ENGINES: dict[str, type[Engine]] = {
+    engine.name: engine for engine in (Ours, OursInAnyOrder, LLGuidance, XGrammar, OutlinesCore)
+}
 
 
 def make_engines(names: list[str]) -> list[Engine]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
     from grammars.ir import IR
 
 __all__ = ["checked_output_type", "require_exactly_one", "require_json"]
+
+# A remedy for callers of the library `grammars`; the command line has no limits to raise.
+_RAISING_LIMITS = re.compile(r", or pass a higher Limits\(\w+=\.\.\.\)")
 
 
 def require_exactly_one(options: dict[str, Any]) -> str:
@@ -29,16 +33,15 @@ def checked_output_type(candidate: Any, *, option: str, whitespace: str | None) 
 
     Raises a usage error that names the option and holds every fault found.
     """
-    from constrained.output_types import DEFAULT_WHITESPACE, output_type_from
+    from constrained.output_types import DEFAULT_WHITESPACE, ChoiceType, output_type_from
+    from constrained.output_types.regular import RegularType
 
     try:
         output_type = output_type_from(candidate)
-        ir = output_type.lower(whitespace=whitespace or DEFAULT_WHITESPACE)
-        if output_type.schema_text is None:  # whether a schema allows anything is told when it is lowered
-            _require_some_text(ir)
+        _try_out(output_type.lower(whitespace=whitespace or DEFAULT_WHITESPACE))
     except explained_errors() as error:
-        raise click.BadParameter(str(error), param_hint=f"'{option}'") from error
-    if output_type.schema_text is None:
+        raise click.BadParameter(_RAISING_LIMITS.sub("", str(error)), param_hint=f"'{option}'") from error
+    if isinstance(output_type, RegularType | ChoiceType):
         require_json(whitespace, option)
     return output_type
 
@@ -49,8 +52,8 @@ def require_json(whitespace: str | None, option: str) -> None:
         raise click.UsageError(f"--whitespace says how JSON is written, and {option} writes none; leave it out")
 
 
-def _require_some_text(ir: IR) -> None:
-    """Raise :class:`grammars.UnsatisfiableGrammar` or a limit, as compiling for a vocabulary would."""
+def _try_out(ir: IR) -> None:
+    """Raise what compiling for a vocabulary would: that nothing is allowed, or that it is too large."""
     import grammars
     from grammars.automaton.network import build_network
 

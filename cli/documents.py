@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-__all__ = ["DEFAULT_TEXT_FIELD", "STDIN", "Document", "Unreadable", "is_json_lines", "read_documents"]
+__all__ = ["DEFAULT_TEXT_FIELD", "STDIN", "Document", "Unreadable", "decode_text", "is_json_lines", "read_documents"]
 
 STDIN = "-"
 DEFAULT_TEXT_FIELD = "text"
@@ -81,7 +81,7 @@ def _standard_input() -> BinaryIO:
 
 def _document(name: str, data: bytes) -> Document | Unreadable:
     try:
-        text = _decode(data)
+        text = decode_text(data)
     except ValueError as error:
         return Unreadable(name, str(error))
     if not text.strip():
@@ -89,8 +89,8 @@ def _document(name: str, data: bytes) -> Document | Unreadable:
     return Document(name, text)
 
 
-def _decode(data: bytes) -> str:
-    """Text of a file. Raises ValueError, saying why, when it is none."""
+def decode_text(data: bytes) -> str:
+    """Text of a file, UTF-8 or as its byte order mark says. Raises ValueError, saying why, when it is none."""
     wide = _wide_encoding(data)
     if wide is not None:
         text = _decode_wide(data, wide)
@@ -174,7 +174,7 @@ def _lines(lines: BinaryIO) -> Iterator[bytes | str]:
 
 def _document_of_line(name: str, line: bytes | str, text_field: str) -> Document | Unreadable:
     try:
-        value = json.loads(_decode(line) if isinstance(line, bytes) else line)
+        value = json.loads(decode_text(line) if isinstance(line, bytes) else line)
     except json.JSONDecodeError as error:
         return Unreadable(name, f"not valid JSON: {error.msg} at column {error.colno}")
     except (ValueError, RecursionError) as error:

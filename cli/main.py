@@ -9,6 +9,7 @@ import click
 
 from .commands.extract import extract
 from .commands.generate import generate
+from .commands.grammar import grammar, mask
 from .commands.warmup import warmup
 from .failures import EXIT_FAILED, EXIT_INTERRUPTED
 
@@ -27,6 +28,8 @@ def cli() -> None:
 
 cli.add_command(extract)
 cli.add_command(generate)
+cli.add_command(grammar)
+cli.add_command(mask)
 cli.add_command(warmup)
 
 

@@ -16,12 +16,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from .documents import decode_text
 from .streams import stdout_to_stderr
 
 __all__ = [
     "FieldsParam",
     "FiniteRange",
     "Generation",
+    "NameParam",
     "SchemaParam",
     "TextParam",
     "WhitespaceParam",
@@ -43,10 +45,21 @@ _MOST_THREADS = 1024
 _REFERENCE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 
 
+class NameParam(AnyParamType):
+    """The name of a file, as the shell has it. Empty, it would be read as if the option were not there."""
+
+    name = "name"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if not str(value).strip():
+            self.fail("this is empty; give a value, or leave the option out", param, ctx)
+        return str(value)
+
+
 class TextParam(AnyParamType):
     """Text. A shell may pass bytes that are none; they are refused here, where they can be named.
 
-    ``empty=False`` refuses empty text too, for options where it would be read as if the option were not there.
+    ``empty=False`` refuses empty text too, as :class:`NameParam` does.
     """
 
     name = "text"
@@ -55,13 +68,10 @@ class TextParam(AnyParamType):
         self.empty = empty
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        if not self.empty and not str(value).strip():
-            self.fail("this is empty; give a value, or leave the option out", param, ctx)
-        try:
-            str(value).encode()
-        except UnicodeEncodeError:
+        text = str(value) if self.empty else NameParam().convert(value, param, ctx)
+        if not _is_unicode(text):
             self.fail("this is not UTF-8 text", param, ctx)
-        return str(value)
+        return text
 
 
 class FiniteRange(click.FloatRange):
@@ -86,28 +96,31 @@ class SchemaParam(AnyParamType):
         if text in ("", "@"):
             self.fail("this is empty; expected a file, JSON (starting with '{'), or module:Model", param, ctx)
         if text.startswith("@"):
-            return self._from_file(Path(text[1:]), param, ctx)
+            return self._from_file(text[1:], param, ctx)
         if text.startswith("{") or text in ("true", "false"):
+            if not _is_unicode(text):
+                self.fail("this is not UTF-8 text", param, ctx)
             return self._checked(text, "the JSON given", param, ctx)
         if _is_file(text) or not _REFERENCE.fullmatch(text):
-            return self._from_file(Path(text), param, ctx)
+            return self._from_file(text, param, ctx)
         return self._from_reference(text, param, ctx)
 
-    def _from_file(self, path: Path, param: click.Parameter | None, ctx: click.Context | None) -> str:
+    def _from_file(self, name: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         try:
-            text = path.read_text(encoding="utf-8-sig")
+            text = decode_text(Path(name).read_bytes())
         except FileNotFoundError:
+            fetched = "; nothing is fetched from the network" if "://" in name else ""
             self.fail(
-                f"there is no file {str(path)!r}; expected a file with a JSON Schema, the JSON itself "
-                "(starting with '{'), or module:Model",
+                f"there is no file {name!r}; expected a file with a JSON Schema, the JSON itself "
+                f"(starting with '{{'), or module:Model{fetched}",
                 param,
                 ctx,
             )
         except OSError as error:
-            self.fail(f"{str(path)!r} cannot be read: {error.strerror or error}", param, ctx)
-        except ValueError:  # not UTF-8, or a path that no file can have
-            self.fail(f"{str(path)!r} is not a text file with a JSON Schema", param, ctx)
-        return self._checked(text, f"the file {str(path)!r}", param, ctx)
+            self.fail(f"{name!r} cannot be read: {error.strerror or error}", param, ctx)
+        except ValueError as error:  # no text, or a path that no file can have
+            self.fail(f"{name!r} is not a text file with a JSON Schema: {error}", param, ctx)
+        return self._checked(text, f"the file {name!r}", param, ctx)
 
     def _checked(self, text: str, what: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         try:
@@ -115,7 +128,9 @@ class SchemaParam(AnyParamType):
         except json.JSONDecodeError as error:
             place = f"line {error.lineno}, column {error.colno}"
             self.fail(f"{what} is not valid JSON: {error.msg} at {place}\n{_caret(text, error)}", param, ctx)
-        except (ValueError, RecursionError) as error:
+        except RecursionError:
+            self.fail(f"{what} is nested too deeply to be read", param, ctx)
+        except ValueError as error:
             self.fail(f"{what} cannot be read as JSON: {error}", param, ctx)
         if not isinstance(schema, dict | bool):
             self.fail(f"{what} is no JSON Schema: expected an object, got {type(schema).__name__}", param, ctx)
@@ -214,7 +229,7 @@ def generation_options(command: Command) -> Command:
             click.option(
                 "--model",
                 "-m",
-                type=TextParam(empty=False),
+                type=NameParam(),
                 metavar="NAME",
                 help="A folder, a GGUF file, or a hub id. Default: the small embedded model.",
             ),
@@ -280,6 +295,14 @@ def schema_options(command: Command) -> Command:
         metavar="FILE|JSON|MODULE:MODEL",
         help="A file with a JSON Schema, the JSON itself, or a Python type such as a Pydantic model.",
     )(command)
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _is_file(text: str) -> bool:

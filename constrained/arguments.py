@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 from .result import ForcedMode
 from .sampling_config import SamplingConfig
@@ -109,15 +110,18 @@ def optional_count(value: object, argument: str, *, least: int, most: int | None
     """A whole number, or ``None``. Raises TypeError for what is neither, ValueError out of range."""
     if value is None:
         return None
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        number = operator.index(value)  # type: ignore[arg-type]  # numpy's integers too; it is asked whether it is one
+    except TypeError:
         remedy = f"; write {int(value)}" if isinstance(value, float) and value.is_integer() else ""
-        raise TypeError(f"{argument}: expected a whole number, got {shown(value)}{remedy}")
-    number = value.__index__()
+        raise TypeError(f"{argument}: expected a whole number, got {shown(value)}{remedy}") from None
     if number < least:
         raise ValueError(f"{argument}: expected at least {least}, got {number}")
     if most is not None and number > most:
         raise ValueError(f"{argument}: expected at most {most:,}, got {number:,}")
-    return int(number)
+    return number
 
 
 def stop_texts(stop: object) -> tuple[str, ...]:
@@ -151,10 +155,9 @@ def processors_of(processors: object) -> tuple[LogitsProcessor, ...]:
 
 def forced_mode(forced: Any) -> ForcedMode:
     """One of the ways to write forced text."""
-    if forced not in get_args(ForcedMode):
+    if not isinstance(forced, str) or forced not in get_args(ForcedMode):
         raise ValueError(f"forced: expected one of {', '.join(map(repr, get_args(ForcedMode)))}, got {shown(forced)}")
-    mode: ForcedMode = forced
-    return mode
+    return cast(ForcedMode, forced)
 
 
 def sampling_of(option: Callable[[str, Any], Any]) -> SamplingConfig:

@@ -49,8 +49,8 @@ class PromptTemplate:
                 raise TypeError(f"{name}: expected a str, got {type(value).__name__}")
         if "{document}" not in self.user:
             raise ValueError("user: expected a text that says {document}, or the model would not see the document")
-        if isinstance(self.examples, WorkedExample) or not all(isinstance(one, WorkedExample) for one in self.examples):
-            raise TypeError("examples: expected a tuple of WorkedExample")
+        if not isinstance(self.examples, tuple) or not all(isinstance(one, WorkedExample) for one in self.examples):
+            raise TypeError(f"examples: expected a tuple of WorkedExample, got {type(self.examples).__name__}")
 
     def messages(
         self,

@@ -52,7 +52,7 @@ class CompiledGrammar:
         self.num_words = (vocabulary.size + 31) // 32
         self.tables: Memory = wrap(vocabulary.tables)
         self.machine = Machine(build_network(ir, limits=limits), self.num_words, limits)
-        self.narrower = Narrower(self.machine, self.tables) if ir.guards else None
+        self.narrower = Narrower(self.machine, self.tables, ir.guards) if ir.guards else None
         self.spelling = Spelling.needed(self.machine, self.tables, vocabulary)
         if self.spelling is not None and not self.spelling.is_live(self.machine.start):
             raise UnsatisfiableGrammar("the tokens of this vocabulary cannot write any text of the grammar")
@@ -155,13 +155,15 @@ def compile_json_schema(
     *,
     whitespace: str = "indent=2",
     formats: Literal["assert", "annotate"] = "assert",
+    property_order: Literal["schema", "any"] = "schema",
     limits: Limits = DEFAULT_LIMITS,
 ) -> CompiledGrammar:
     """JSON texts that are valid under ``schema`` (a dict, a boolean, or JSON text).
 
     ``whitespace``: ``"indent=2"`` (as ``json.dumps`` writes it with that indent), ``"spaced"`` (as ``json.dumps``),
     ``"compact"``, ``"flexible"`` (bounded runs) or ``"any"`` (whatever JSON allows). ``formats="annotate"`` makes
-    ``format`` an annotation; by default it is a constraint.
+    ``format`` an annotation; by default it is a constraint. ``property_order="any"`` takes the declared properties
+    of an object in any order, each once; by default they come in the order of the schema.
 
     Raises :class:`~grammars.SchemaError` for what is no schema, :class:`~grammars.UnsupportedSchema` for keywords
     that would not be enforced (all of them, each with its JSON pointer), :class:`~grammars.UnsatisfiableGrammar`.
@@ -169,5 +171,7 @@ def compile_json_schema(
     from .frontends.json_schema import lower_json_schema
 
     return compile_ir(
-        lower_json_schema(schema, whitespace=whitespace, formats=formats, limits=limits), vocabulary, limits=limits
+        lower_json_schema(schema, whitespace=whitespace, formats=formats, property_order=property_order, limits=limits),
+        vocabulary,
+        limits=limits,
     )

@@ -15,7 +15,7 @@ import numpy as np
 from .automaton.collect import collect
 from .automaton.network import build_network
 from .automaton.pack import finish_states
-from .automaton.productive import spread_productive
+from .automaton.productive import reach_end
 from .automaton.transfer import transfer
 from .automaton.transitions import filtered_transition, forced_bytes, guarded_target, run_bytes, run_to_guard, start
 from .frontends.json_schema import lower_json_schema
@@ -24,7 +24,6 @@ from .jit import is_compiled, prepare
 from .limits import DEFAULT_LIMITS
 from .masks.batch import keep_bitmask, walk_rows
 from .masks.narrow import begin_narrowing, end_narrowing, walk_again
-from .masks.spelling import spread_writable
 from .masks.walk import consume_token, fill_bitmask, forget_masks
 from .vocabulary import Vocabulary
 from .vocabulary.trie import write_trie
@@ -85,9 +84,8 @@ def warm_networks() -> None:
     """The kernels that turn an IR into a network, and those that few grammars need."""
     build_network(lower_json_schema(SCHEMA, whitespace="any"))
     build_network(_texts())
-    words, rows, flags = np.zeros(1, np.int32), np.zeros((1, 4), np.int32), np.zeros(1, np.bool_)
-    prepare(spread_productive, rows, rows, words, flags)
-    prepare(spread_writable, rows, rows, words, rows, flags, flags)
+    words, flags = np.zeros(1, np.int32), np.zeros(1, np.bool_)
+    reach_end(flags, words, words, words, words, words)
     prepare(collect, words, words, words, words)
 
 

@@ -16,8 +16,8 @@ from ..checks import checked_output_type, require_exactly_one
 from ..documents import Document, Unreadable, is_json_lines, read_documents
 from ..failures import EXIT_FAILED, EXIT_INTERRUPTED, explained_errors, fail, without_traceback
 from ..interrupts import interrupt_deferred
-from ..models import load_model
-from ..options import Generation, TextParam, generation_options, generation_settings, schema_options
+from ..models import load_model, why_cut_off
+from ..options import Generation, NameParam, TextParam, generation_options, generation_settings, schema_options
 from ..render import LineWriter, Reporter, compact_json
 from ..streams import stdout_to_stderr
 
@@ -44,9 +44,7 @@ __all__ = ["extract"]
     metavar="NAME",
     help="Read every input as JSON Lines; NAME holds the text. Default for *.jsonl: text.",
 )
-@click.option(
-    "--out", "-o", type=TextParam(empty=False), metavar="FILE", help="A file for the results instead of stdout."
-)
+@click.option("--out", "-o", type=NameParam(), metavar="FILE", help="A file for the results instead of stdout.")
 @generation_options
 @without_traceback
 def extract(
@@ -176,10 +174,7 @@ class _Run:
             self._fail(document.name, str(error))
             return
         if not result.complete:
-            written = len(result.token_ids)
-            self._fail(
-                document.name, f"cut off after {written} tokens, before the output was whole; raise --max-tokens"
-            )
+            self._fail(document.name, why_cut_off(result, model))
             return
         with interrupt_deferred(), self._reporter.aside():
             self._writer.write(_line(result.text, self._output_type))

@@ -9,7 +9,7 @@ import click
 from ..checks import checked_output_type, require_exactly_one, require_json
 from ..documents import STDIN, Unreadable, read_documents
 from ..failures import EXIT_FAILED, fail, without_traceback
-from ..models import load_model
+from ..models import load_model, why_cut_off
 from ..options import Generation, TextParam, generation_options, generation_settings, schema_options
 from ..render import compact_json
 from ..streams import stdout_to_stderr
@@ -106,11 +106,7 @@ def _write_constrained(
 ) -> None:
     result = model.generate(prompt, output_type, chat=False if raw else None, **settings.keywords())
     if not result.complete:
-        fail(
-            f"cut off after {len(result.token_ids)} tokens, before the output was whole; raise --max-tokens. "
-            f"So far: {result.text}",
-            exit_code=EXIT_FAILED,
-        )
+        fail(f"{why_cut_off(result, model)}. So far: {result.text}", exit_code=EXIT_FAILED)
     _write(results, (compact_json(result.text) if output_type.schema_text is not None else result.text) + "\n")
 
 

@@ -88,6 +88,7 @@ def add_piece(piece: OutputType[Any], builder: Builder, *, whitespace: str) -> N
 
     Raises :class:`grammars.errors.GrammarError` where a part cannot be enforced.
     """
+    from grammars.guards import JsonBegins
     from grammars.ir.splice import splice
 
     made: dict[str, NodeId] = {}
@@ -100,5 +101,5 @@ def add_piece(piece: OutputType[Any], builder: Builder, *, whitespace: str) -> N
         elif isinstance(current, Piece) and is_ready:
             made[current.digest] = current.write(builder, tuple(made[part.digest] for part in current.parts))
         elif current.digest not in made:
-            made[current.digest] = splice(current.lower(whitespace=whitespace), builder)
+            made[current.digest] = splice(current.lower(whitespace=whitespace), builder, begins=JsonBegins())
     return made[piece.digest]

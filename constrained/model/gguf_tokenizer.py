@@ -19,6 +19,7 @@ __all__ = ["special_token_names", "tokenizer_from_gguf"]
 
 # Values of `tokenizer.ggml.token_type`.
 _UNKNOWN, _CONTROL, _USER_DEFINED, _UNUSED = 2, 3, 4, 5
+_NEVER_TEXT = (_UNKNOWN, _CONTROL, _UNUSED)
 
 _LLAMA3_PATTERN = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
@@ -29,6 +30,9 @@ _LLAMA3_PATTERN = (
 def tokenizer_from_gguf(file: GGUFFile) -> str:
     """Text of a ``tokenizer.json``.
 
+    Tokens that the file calls unknown, control or unused are special in it: no text becomes one of them, by merges
+    either, and a vocabulary made from it gives them no text.
+
     Raises :class:`UnsupportedModel` for a kind of tokenizer that is not known, :class:`ModelFilesError` if parts of it
     are missing.
     """
@@ -36,15 +40,18 @@ def tokenizer_from_gguf(file: GGUFFile) -> str:
     tokens = file.metadata("tokenizer.ggml.tokens")
     if kind is None or tokens is None:
         raise ModelFilesError(f"{file.path}: the file holds no tokenizer")
+    types = file.metadata("tokenizer.ggml.token_type", [1] * len(tokens))
+    if len(types) != len(tokens):
+        raise ModelFilesError(f"{file.path}: {len(tokens):,} tokens, but the types of {len(types):,}")
+    never_text = {token for token, token_type in zip(tokens, types, strict=True) if token_type in _NEVER_TEXT}
     if kind == "gpt2":
-        tokenizer = _byte_level(file, tokens)
+        tokenizer = _byte_level(file, tokens, never_text)
     elif kind == "llama":
-        tokenizer = _sentencepiece(file, tokens)
+        tokenizer = _sentencepiece(file, tokens, never_text)
     else:
         raise UnsupportedModel(f"{file.path}: tokenizer of kind {kind!r} is not supported; expected 'gpt2' or 'llama'")
-    types = file.metadata("tokenizer.ggml.token_type", [1] * len(tokens))
     for token, token_type in zip(tokens, types, strict=True):
-        if token_type in (_UNKNOWN, _CONTROL, _UNUSED):
+        if token_type in _NEVER_TEXT:
             tokenizer.add_special_tokens([AddedToken(token, special=True, normalized=False)])
         elif token_type == _USER_DEFINED:
             tokenizer.add_tokens([AddedToken(token, normalized=False)])
@@ -60,13 +67,13 @@ def special_token_names(file: GGUFFile) -> dict[str, str]:
     return {name: tokens[token_id] for name, token_id in ids.items() if token_id is not None}
 
 
-def _byte_level(file: GGUFFile, tokens: list[str]) -> tokenizers.Tokenizer:
+def _byte_level(file: GGUFFile, tokens: list[str], never_text: set[str]) -> tokenizers.Tokenizer:
     merges = file.metadata("tokenizer.ggml.merges")
     if merges is None:
         raise ModelFilesError(f"{file.path}: metadata tokenizer.ggml.merges is missing")
     way = file.metadata("tokenizer.ggml.pre", "default")
     cut, ignore_merges = _pre_tokenizer(file, way)
-    pairs = [tuple(merge.split(" ", 1)) for merge in merges]
+    pairs = [tuple(merge.split(" ", 1)) for merge in merges if merge.replace(" ", "", 1) not in never_text]
     vocab = {token: index for index, token in enumerate(tokens)}
     tokenizer = tokenizers.Tokenizer(models.BPE(vocab=vocab, merges=pairs, ignore_merges=ignore_merges))
     tokenizer.pre_tokenizer = cut
@@ -90,7 +97,7 @@ def _pre_tokenizer(file: GGUFFile, way: str) -> tuple[Any, bool]:
     )
 
 
-def _sentencepiece(file: GGUFFile, tokens: list[str]) -> tokenizers.Tokenizer:
+def _sentencepiece(file: GGUFFile, tokens: list[str], never_text: set[str]) -> tokenizers.Tokenizer:
     """BPE whose merges are every way to cut a piece into two others, the best-scored piece first."""
     scores = file.metadata("tokenizer.ggml.scores")
     if scores is None:
@@ -98,6 +105,8 @@ def _sentencepiece(file: GGUFFile, tokens: list[str]) -> tokenizers.Tokenizer:
     vocab = {token: index for index, token in enumerate(tokens)}
     ranked = []
     for token, score in zip(tokens, scores, strict=True):
+        if token in never_text:
+            continue
         cuts = [(token[:place], token[place:]) for place in range(1, len(token))]
         ranked += [(score, cut) for cut in cuts if cut[0] in vocab and cut[1] in vocab]
     ranked.sort(key=lambda entry: (entry[0], len(entry[1][0]), len(entry[1][1])), reverse=True)

@@ -17,6 +17,14 @@ if TYPE_CHECKING:
 __all__ = ["JsonSchemaType", "lower_schema_text", "parse_json"]
 
 
+_DEEPEST = 400  # arrays and objects inside one another, well within what Python's json module can write
+_MOST_PARTS = 500_000  # arrays and objects in all
+_TOO_DEEP = (
+    "the JSON Schema is nested too deeply to be read (a mapping may also hold itself): expected at most "
+    f"{_DEEPEST} levels; name the parts in $defs and refer to them by $ref"
+)
+
+
 class JsonSchemaType(OutputType[Any]):
     """JSON that a schema allows; the value is what ``json.loads`` makes of it.
 
@@ -32,7 +40,9 @@ class JsonSchemaType(OutputType[Any]):
         """From a schema as JSON text. Raises :class:`~constrained.errors.UnsupportedOutputType` if it is no JSON."""
         try:
             schema = json.loads(text)
-        except (ValueError, RecursionError) as error:
+        except RecursionError:
+            raise UnsupportedOutputType(_TOO_DEEP) from None
+        except ValueError as error:
             start = text if len(text) <= 60 else text[:60] + "…"
             raise UnsupportedOutputType(
                 f"a str as output type is read as the text of a JSON Schema, but {start!r} is not JSON ({error}); "
@@ -49,7 +59,9 @@ class JsonSchemaType(OutputType[Any]):
         """From a schema as a mapping. Raises :class:`~constrained.errors.UnsupportedOutputType` if it is not JSON."""
         try:
             return cls(json.dumps(_plain(schema), ensure_ascii=False, allow_nan=False))
-        except (TypeError, ValueError, RecursionError) as error:
+        except RecursionError:
+            raise UnsupportedOutputType(_TOO_DEEP) from None
+        except (TypeError, ValueError) as error:
             raise UnsupportedOutputType(f"the mapping is not a JSON Schema: {error}") from None
 
     @cached_property
@@ -70,20 +82,38 @@ class JsonSchemaType(OutputType[Any]):
         return f"JsonSchemaType.from_text({self._schema_text!r})"
 
 
-def _plain(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """json.dumps turns keys such as 1 or None into text without a word; a schema that has them is a mistake."""
-    pending: list[Any] = [schema]
+def _plain(schema: Mapping[str, Any]) -> Any:
+    """json.dumps turns keys such as 1 or None into text without a word; a schema that has them is a mistake.
+
+    A part that stands in several places is written once for each, and one that holds itself without end: how much
+    would be written is counted here first.
+    """
+    pending: list[tuple[Any, int]] = [(schema, 1)]
+    visited = 0
     while pending:
-        node = pending.pop()
+        node, depth = pending.pop()
+        visited += 1
+        if depth > _DEEPEST:
+            raise RecursionError
+        if visited > _MOST_PARTS:
+            raise ValueError(
+                f"its parts, each use of them counted, are more than {_MOST_PARTS:,}; name them in $defs "
+                "and refer to them by $ref"
+            )
+        inside = node.values() if isinstance(node, Mapping) else node
         if isinstance(node, Mapping):
-            for key, value in node.items():
+            for key in node:
                 if not isinstance(key, str):
                     raise TypeError(f"keys must be str, got {key!r}")
-                if isinstance(value, Mapping | list):
-                    pending.append(value)
-        else:
-            pending.extend(item for item in node if isinstance(item, Mapping | list))
-    return dict(schema)
+        pending.extend((item, depth + 1) for item in inside if isinstance(item, Mapping | list | tuple))
+    return _as_dict(schema)
+
+
+def _as_dict(value: Any) -> Any:
+    """The same with every mapping as a ``dict``, which is what the json module writes."""
+    if isinstance(value, Mapping):
+        return {key: _as_dict(item) for key, item in value.items()}
+    return [_as_dict(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def lower_schema_text(schema_text: str, *, whitespace: str) -> IR:

@@ -20,7 +20,8 @@ def is_outlines_term(candidate: Any) -> bool:
 def from_outlines(term: Any) -> OutputType[Any]:
     """The output type that means what an Outlines term means.
 
-    Raises :class:`~constrained.errors.UnsupportedOutputType` for a ``CFG`` and for a whitespace pattern of its own.
+    A ``CFG`` is a Lark grammar. Raises :class:`~constrained.errors.UnsupportedOutputType` for a whitespace pattern of
+    its own.
 
     >>> import outlines.types
     >>> from_outlines(outlines.types.Choice(["yes", "no"]))
@@ -40,9 +41,9 @@ def from_outlines(term: Any) -> OutputType[Any]:
         case dsl.Choice() if all(isinstance(item, str) for item in term.items):
             return choice(term.items)
         case dsl.CFG():
-            raise UnsupportedOutputType(
-                "an Outlines CFG (a Lark grammar) is not supported yet; a regex or a JSON Schema is"
-            )
+            from ..combinators import lark
+
+            return lark(term.definition)
     try:
         return regex(dsl.to_regex(term))
     except (TypeError, RecursionError) as error:

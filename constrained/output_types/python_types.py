@@ -1,7 +1,7 @@
 """Python types as output types: Pydantic derives the JSON Schema and builds the value.
 
 What the schema of a type says and what its validation takes are not quite the same; the mends are in
-:class:`ClosedJsonSchema`, each with its reason.
+:class:`~.closed_schema.ClosedJsonSchema` and :mod:`.patterns`, each with its reason.
 """
 
 from __future__ import annotations
@@ -18,85 +18,25 @@ from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
 import typing_extensions
 from pydantic import TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
-from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
-from pydantic_core import CoreSchema, core_schema
+from pydantic_core import CoreSchema, SchemaError
 
 from ..errors import UnsupportedOutputType
 from .base import InvalidText, OutputType, digest_of
+from .closed_schema import ClosedJsonSchema
 from .json_schema import lower_schema_text
-from .temporal import datetime_schema, time_schema
+from .patterns import with_known_formats
 
 if TYPE_CHECKING:
     from grammars.ir import IR
 
 __all__ = ["PythonType"]
 
+_LONGEST_NAME = 80
 _ACCEPTED = (
     "a Pydantic model, dataclass, TypedDict, NamedTuple, Enum or Literal; bool, int, float, str, Decimal, date, "
-    "datetime, time, UUID; list[...], tuple[...], set[...], dict[str, ...], unions of these; a JSON Schema as dict or "
-    "text; constrained.regex(...), constrained.choice([...])"
+    "datetime, time, timedelta, UUID, complex; list[...], tuple[...], set[...], dict[...], unions of these; a JSON "
+    "Schema as dict or text; constrained.regex(...), constrained.choice([...])"
 )
-
-
-class ClosedJsonSchema(GenerateJsonSchema):
-    """Pydantic's JSON Schema, made fit for writing instead of reading.
-
-    - Objects with declared fields are closed unless they allow extras: validation would drop what is not declared.
-    - A ``Decimal`` is written as a number (read back digit by digit, see :meth:`PythonType.parse`).
-    - A set need not be written without doubles: they fall together in the value.
-    - A URL has no greatest length: validation knows it, and a length and a format together are not enforced.
-    - A time need not be written with an offset from UTC: who demands one has the model invent it.
-    """
-
-    ignored_warning_kinds = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012  (as in the base class)
-
-    def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
-        return _closed(super().model_schema(schema))
-
-    def dataclass_schema(self, schema: core_schema.DataclassSchema) -> JsonSchemaValue:
-        return _closed(super().dataclass_schema(schema))
-
-    def typed_dict_schema(self, schema: core_schema.TypedDictSchema) -> JsonSchemaValue:
-        return _closed(super().typed_dict_schema(schema))
-
-    def decimal_schema(self, schema: core_schema.DecimalSchema) -> JsonSchemaValue:
-        for branch in super().decimal_schema(schema)["anyOf"]:
-            if branch.get("type") == "number":
-                return dict(branch)
-        raise AssertionError("Pydantic's schema of a Decimal has no number branch")
-
-    def url_schema(self, schema: core_schema.UrlSchema) -> JsonSchemaValue:
-        written = super().url_schema(schema)
-        written.pop("maxLength", None)
-        return written
-
-    def datetime_schema(self, schema: core_schema.DatetimeSchema) -> JsonSchemaValue:
-        return datetime_schema(offset=_offset(schema.get("tz_constraint")))
-
-    def time_schema(self, schema: core_schema.TimeSchema) -> JsonSchemaValue:
-        return time_schema(offset=_offset(schema.get("tz_constraint")))
-
-    def set_schema(self, schema: core_schema.SetSchema) -> JsonSchemaValue:
-        return _with_doubles(super().set_schema(schema))
-
-    def frozenset_schema(self, schema: core_schema.FrozenSetSchema) -> JsonSchemaValue:
-        return _with_doubles(super().frozenset_schema(schema))
-
-
-def _offset(constraint: str | int | None) -> str | None:
-    """Pydantic's ``tz_constraint`` may also be a number of seconds: an offset all the same, checked at the end."""
-    return "aware" if isinstance(constraint, int) else constraint
-
-
-def _closed(schema: JsonSchemaValue) -> JsonSchemaValue:
-    if schema.get("type") == "object" and "additionalProperties" not in schema:
-        schema["additionalProperties"] = False
-    return schema
-
-
-def _with_doubles(schema: JsonSchemaValue) -> JsonSchemaValue:
-    schema.pop("uniqueItems", None)
-    return schema
 
 
 class PythonType(OutputType[Any]):
@@ -116,23 +56,23 @@ class PythonType(OutputType[Any]):
     @classmethod
     def from_type(cls, python_type: Any) -> PythonType:
         """From a type or type form. Raises :class:`~constrained.errors.UnsupportedOutputType`."""
-        name = (
-            python_type.__name__ if isinstance(python_type, type) and not get_origin(python_type) else repr(python_type)
-        )
-        if isinstance(python_type, TypeAdapter):
-            adapter: TypeAdapter[Any] = python_type
-        else:
-            _require_type_form(python_type)
-            adapter = _adapter_for(python_type, name)
+        name = _name_of(python_type)
+        if not isinstance(python_type, TypeAdapter):
+            _require_type_form(python_type, name)
         try:
-            schema = adapter.json_schema(schema_generator=ClosedJsonSchema)
-        except PydanticUserError as error:
-            raise UnsupportedOutputType(
-                f"{name} has no JSON Schema: {_first_line(error)}; accepted are {_ACCEPTED}"
-            ) from error
+            adapter: TypeAdapter[Any] = (
+                python_type if isinstance(python_type, TypeAdapter) else TypeAdapter(portable(python_type))
+            )
+            _require_no_imports(adapter, name)
+            schema = with_known_formats(adapter.json_schema(schema_generator=ClosedJsonSchema))
+            schema_text = json.dumps(schema, ensure_ascii=False)
+        except UnsupportedOutputType as error:
+            raise UnsupportedOutputType(f"{name}: {error}") from error
+        except Exception as error:  # types have code of their users in them: whatever it raises is told
+            raise UnsupportedOutputType(_why_not(name, error)) from error
         return cls(
             adapter,
-            json.dumps(schema, ensure_ascii=False),
+            schema_text,
             name,
             holds_decimal=any(node.get("type") == "decimal" for node in _core_nodes(adapter.core_schema)),
         )
@@ -177,11 +117,39 @@ def _problem(detail: Any) -> str:
     return f"{place}: {detail['msg']}"
 
 
-def _first_line(error: PydanticUserError) -> str:
-    return error.message.split("\n", 1)[0]
+def _name_of(candidate: Any) -> str:
+    """What to call it in messages; whatever it is, this does not raise."""
+    if isinstance(candidate, type) and not get_origin(candidate):
+        return candidate.__name__
+    try:
+        text = repr(candidate)
+    except Exception:  # of the user's own; or nested too deeply
+        return f"an object of {type(candidate).__name__}"
+    return text if len(text) <= _LONGEST_NAME else text[:_LONGEST_NAME] + "…"
 
 
-def _require_type_form(candidate: Any) -> None:
+def _why_not(name: str, error: Exception) -> str:
+    reason = (error.message if isinstance(error, PydanticUserError) else str(error)).strip()
+    if isinstance(error, RecursionError):
+        return f"{name} is nested too deeply to be an output type; make it flatter"
+    if isinstance(error, ImportError):
+        return f"{name} needs a package that is not here: {reason}"
+    if isinstance(error, SchemaError):
+        last = reason.splitlines()[-1].strip().removeprefix("error: ") if reason else ""
+        remedy = (
+            "Pydantic's own patterns are simpler than Python's; give the model "
+            "model_config = ConfigDict(regex_engine='python-re')"
+            if "regex parse error" in reason
+            else f"accepted are {_ACCEPTED}"
+        )
+        return f"{name} cannot be built by Pydantic: {last}; {remedy}"
+    first = reason.splitlines()[0] if reason else ""
+    if isinstance(error, PydanticUserError):
+        return f"{name} is not an output type: {first}; accepted are {_ACCEPTED}"
+    return f"{name} cannot be built by Pydantic: {type(error).__name__}: {first}"
+
+
+def _require_type_form(candidate: Any, name: str) -> None:
     """Pydantic takes functions too, and calls them to validate; nobody wants that from a text."""
     type_alias = getattr(typing_extensions, "TypeAliasType", ())
     is_form = (
@@ -191,17 +159,17 @@ def _require_type_form(candidate: Any) -> None:
     )
     if not is_form:
         raise UnsupportedOutputType(
-            f"{candidate!r} ({type(candidate).__name__}) is not an output type; accepted are {_ACCEPTED}"
+            f"{name} ({type(candidate).__name__}) is not an output type; accepted are {_ACCEPTED}"
         )
 
 
-def _adapter_for(python_type: Any, name: str) -> TypeAdapter[Any]:
-    try:
-        return TypeAdapter(portable(python_type))
-    except PydanticUserError as error:
-        raise UnsupportedOutputType(
-            f"{name} is not an output type: {_first_line(error)}; accepted are {_ACCEPTED}"
-        ) from error
+def _require_no_imports(adapter: TypeAdapter[Any], name: str) -> None:
+    """Pydantic's ImportString runs the module that a text names: not of a text that a model wrote."""
+    for node in _core_nodes(adapter.core_schema):
+        function = node.get("function")
+        called = function.get("function") if isinstance(function, dict) else None
+        if getattr(called, "__name__", "") == "import_string":
+            raise UnsupportedOutputType("ImportString would import what the model wrote; use str")
 
 
 def portable(python_type: Any) -> Any:

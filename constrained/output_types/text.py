@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import Enum
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import UnsupportedOutputType
 from .base import InvalidText, OutputType, digest_of
@@ -96,6 +96,7 @@ def regex(pattern: str) -> RegexType:
     """
     if not isinstance(pattern, str):
         raise UnsupportedOutputType(f"regex: expected the pattern as a str, got {type(pattern).__name__}")
+    _require_unicode(pattern, "regex: the pattern")
     return RegexType(pattern)
 
 
@@ -112,9 +113,11 @@ def choice(options: Iterable[T]) -> ChoiceType[T]:
     """
     if isinstance(options, str | bytes):
         raise UnsupportedOutputType(f"choice: expected several options, got the single {options!r}; put it in a list")
+    if not isinstance(options, Iterable):
+        raise UnsupportedOutputType(f"choice: expected a list of options, got {type(options).__name__}")
     by_text: dict[str, T] = {}
-    for option in options:
-        text = str(option.value) if isinstance(option, Enum) else str(option)
+    for index, option in enumerate(options):
+        text = _text_of(option, index)
         if text in by_text:
             raise UnsupportedOutputType(
                 f"choice: the options {by_text[text]!r} and {option!r} are both written {text!r}"
@@ -123,3 +126,25 @@ def choice(options: Iterable[T]) -> ChoiceType[T]:
     if not by_text:
         raise UnsupportedOutputType("choice: expected at least one option, got none")
     return ChoiceType(by_text)
+
+
+def _text_of(option: Any, index: int) -> str:
+    value = option.value if isinstance(option, Enum) else option
+    try:
+        text = str(value)
+    except Exception as error:  # of the user's own: whatever it raises is told
+        raise UnsupportedOutputType(
+            f"choice: option {index} ({type(value).__name__}) cannot be written as text: "
+            f"{type(error).__name__}: {error}"
+        ) from error
+    _require_unicode(text, f"choice: option {index}")
+    return text
+
+
+def _require_unicode(text: str, what: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise UnsupportedOutputType(
+            f"{what} holds half of a surrogate pair at index {error.start}, which no text can hold; leave it out"
+        ) from None

@@ -73,7 +73,13 @@ from .words import fill, mix, rehash, same_words
 
 __all__ = ["add_item", "clear_configurations", "close_closure", "open_closure", "rehash_configurations"]
 
-_GUARD, _TEST, _ADD, _CLOSE = int(Kind.GUARD), int(RegisterStep.TEST), int(RegisterStep.ADD), int(RegisterStep.CLOSE)
+_GUARD = int(Kind.GUARD)
+_OPEN, _TEST, _ADD, _CLOSE = (
+    int(RegisterStep.OPEN),
+    int(RegisterStep.TEST),
+    int(RegisterStep.ADD),
+    int(RegisterStep.CLOSE),
+)
 
 
 @subroutine
@@ -164,10 +170,10 @@ def take_step(memory: Memory, step: int, stack: int, target: int) -> int:
         return 0
     if what == _TEST:
         changed = stacks_that_take(memory, stack, register, element)
-    elif what == _ADD:
-        changed = add_element(memory, stack, register, element)
-    else:
+    elif what == _OPEN:
         changed = open_register(memory, stack)
+    else:
+        changed = add_element(memory, stack, register, element, what == _ADD)
     if changed == NO_STACK:
         return 0
     return changed if changed < 0 else add_item(memory, target, changed)

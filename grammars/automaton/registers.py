@@ -181,8 +181,8 @@ def stacks_that_take(memory: Memory, stack: int, register: int, element: int) ->
 
 
 @subroutine
-def add_element(memory: Memory, stack: int, register: int, element: int) -> int:
-    """The stacks with an element noted in the set on top, or what is full."""
+def add_element(memory: Memory, stack: int, register: int, element: int, counts: bool) -> int:
+    """The stacks with an element noted in the set on top (and counted, if ``counts``), or what is full."""
     register = register_record(memory, register)
     frames = memory[STACKS] + STACK_WORDS * stack
     size = SET_WORDS + memory[SET_WIDTH]
@@ -193,7 +193,7 @@ def add_element(memory: Memory, stack: int, register: int, element: int) -> int:
         fresh = memory[SETS] + size * memory[NUM_SETS]
         copy_forward(memory, fresh, known, size)
         if element >= 0:
-            memory[fresh] += 1
+            memory[fresh] += 1 if counts else 0
             memory[fresh + SET_WORDS + element // BITS] |= 1 << (element % BITS)
         elif memory[fresh + 1] < memory[register + COUNT_OTHERS_TO]:
             memory[fresh] += 1

@@ -1,7 +1,7 @@
 """Where a text stands in JSON: what is open, and where each part began.
 
-JSON is read one way only, whatever grammar it follows, so this needs the text alone. A place is immutable: going on
-makes a new one, and the old one still holds for whoever goes back.
+JSON is read one way only, whatever grammar it follows, so this needs the text alone; other text does no harm. A place
+is immutable: going on makes a new one, and the old one still holds for whoever goes back.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["BETWEEN", "NUMBER", "STRING", "Element", "Frame", "Place", "advance"]
+__all__ = ["BETWEEN", "NUMBER", "STRING", "Element", "Frame", "Place", "advance", "starting_at"]
 
 BETWEEN: Final = 0  # outside of strings and scalars
 STRING: Final = 1
@@ -56,7 +56,9 @@ class Place:
     frame: Frame | None
 
 
-START: Final = Place(BETWEEN, 0, 0, None)
+def starting_at(offset: int) -> Place:
+    """Where JSON begins."""
+    return Place(BETWEEN, offset, offset, None)
 
 
 def advance(place: Place, data: bytes, at: int) -> Place:
@@ -87,10 +89,9 @@ def advance(place: Place, data: bytes, at: int) -> Place:
                 frame = Frame(frame, byte == 0x5B, at + index, None)
                 start, end = at + index, -1
             elif byte in b"]}":
-                assert frame is not None, "the grammar closes what it opened"
-                start, end, frame = frame.start, at + index + 1, frame.below
-            elif byte == (0x2C if frame is not None and frame.is_array else 0x3A):
-                assert frame is not None
+                if frame is not None:  # else this is text before any JSON
+                    start, end, frame = frame.start, at + index + 1, frame.below
+            elif frame is not None and byte == (0x2C if frame.is_array else 0x3A):
                 before = frame.elements
                 element = Element(before, start, end, 1 if before is None else before.number + 1)
                 frame = Frame(frame.below, frame.is_array, frame.start, element)

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from .place import BETWEEN, NUMBER, STRING
 from .reading import Reading, canonical_text, parse
 
-__all__ = ["DistinctItems", "DistinctNames", "Question", "ValidValue"]
+__all__ = ["DistinctItems", "DistinctNames", "JsonBegins", "Question", "ValidValue"]
 
 _LONGEST_INTEGER = 40  # digits; longer ones written with an exponent are looked at one by one
 
@@ -30,6 +30,19 @@ class Question(Protocol):
         asked about in any case. What is left out here is known to be agreed to.
         """
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class JsonBegins:
+    """No question, but a mark: what comes next is a JSON text of its own, whatever was before it."""
+
+    def holds(self, reading: Reading) -> bool:
+        """Always."""
+        return True
+
+    def denied_ahead(self, reading: Reading) -> set[bytes] | None:
+        """Nothing."""
+        return set()
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,6 +82,8 @@ class RegisterStep(IntEnum):
     """Note the element."""
     CLOSE = 3
     """End; no way on unless all that is required was noted."""
+    MARK = 4
+    """Note the element once more or for the first time, without counting it."""
 
 
 class Register(NamedTuple):

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 from ..errors import GrammarError
 from .builder import Builder
-from .nodes import IR, UNBOUNDED, Kind, NodeId, RuleId
+from .nodes import IR, UNBOUNDED, Kind, NodeId, RegisterStep, RuleId
 
 __all__ = ["splice"]
 
 
-def splice(ir: IR, builder: Builder) -> NodeId:
+def splice(ir: IR, builder: Builder, *, begins: Hashable | None = None) -> NodeId:
     """Write everything that the start of ``ir`` needs into ``builder``; the node that stands for the start.
+
+    ``begins``: a guard to put before it if it has guards of its own (see :class:`grammars.guards.JsonBegins`).
 
     >>> inner = Builder()
     >>> ir = inner.finish(inner.literal("b"))
@@ -18,7 +22,8 @@ def splice(ir: IR, builder: Builder) -> NodeId:
     >>> outer.sequence(outer.literal("a"), splice(ir, outer)) == outer.literal("ab")
     True
     """
-    return _Splicing(ir, builder).start()
+    node = _Splicing(ir, builder).start()
+    return builder.sequence(builder.guard(begins), node) if begins is not None and ir.guards else node
 
 
 class _Splicing:
@@ -30,6 +35,7 @@ class _Splicing:
         self.bodies: list[int] = ir.rules.tolist()
         self.data = ir.data.tobytes()
         self.rules: dict[int, RuleId] = {}
+        self.registers: dict[int, int] = {}
         self.made: dict[int, NodeId] = {}
 
     def start(self) -> NodeId:
@@ -89,6 +95,12 @@ class _Splicing:
                 texts = [self.literal(child).decode() for child in self.listed[first : first + second]]
                 make = builder.other_json_strings if third & 2 else builder.json_strings
                 return make(texts, every_spelling=bool(third & 1))
+            case Kind.GUARD:
+                return builder.guard(self.ir.guards[first])
+            case Kind.REGISTER:
+                if second not in self.registers:
+                    self.registers[second] = builder.declare_register(self.ir.registers[second])
+                return builder.register(RegisterStep(first), self.registers[second], third)
         raise GrammarError(f"a node of the kind {Kind(kind).name} cannot be a part of another grammar yet")
 
     def literal(self, node: int) -> bytes:

@@ -8,7 +8,7 @@ taken out, and those put back that the grammar allows in another way: through th
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -121,15 +121,21 @@ def run_past_guards(
     ``judge`` is called when it is first needed, and stands where ``data[first]`` begins.
     """
     stopped = wrap(np.empty(1, np.int32))
-    begin = first
+    whole = first
+    begin = -1
     while True:
         configuration = run_to_guard(memory, configuration, data, first, end, stopped)
         at = int(stopped[0])
         if configuration < 0 or at == end:
+            if configuration > 0 and begin > 0:
+                judge().json_begins(begin)
             return configuration
-        ahead = bytes(words_of(data)[begin : at + 1].astype(np.uint8))
+        ahead = bytes(words_of(data)[whole : at + 1].astype(np.uint8))
         code = int(memory[int(memory[TRANSITIONS]) + 256 * configuration + ahead[-1]])
-        denied = [guard for guard in guards_of(memory, code) if not judge().agrees(guard, ahead)]
+        guards = guards_of(memory, code)
+        denied = [guard for guard in guards if not judge().agrees(guard, ahead, begin)]
+        if not judge().marks.isdisjoint(guards):
+            begin = len(ahead)
         if denied:
             configuration = filtered_transition(memory, configuration, ahead[-1], wrap(np.array(denied, np.int32)))
         else:
@@ -142,8 +148,10 @@ def run_past_guards(
 class Narrower:
     """Narrows the bitmasks of one machine. Called with the machine's lock held."""
 
-    def __init__(self, machine: Machine, tables: Memory) -> None:
+    def __init__(self, machine: Machine, tables: Memory, guards: Sequence[Hashable]) -> None:
+        """``guards``: those of the machine's grammar."""
         self.machine = machine
+        self.marks = Judge(guards).marks
         self.memory = machine.memory
         self.tables = tables
         self._asked: dict[int, _Asked] = {}
@@ -167,7 +175,7 @@ class Narrower:
             for place in places:
                 if place.node < settled:
                     continue
-                denied = [guard for guard in place.guards if not judge().agrees(guard, place.ahead)]
+                denied = [guard for guard in place.guards if not judge().agrees(guard, place.ahead, place.begin)]
                 if not denied:
                     continue
                 if not narrowed:
@@ -204,17 +212,22 @@ class Narrower:
         return asked
 
     def _places(self, first: int, end: int) -> list[_Place]:
+        """The places noted from ``first`` to ``end``, in the order of the walk."""
         memory, tables = self.memory, self.tables
-        words = words_of(memory)
         base = int(memory[PENDING])
+        noted = words_of(memory)[base + PENDING_WORDS * first : base + PENDING_WORDS * end]
         found = []
-        for node, configuration, inside in (
-            words[base + PENDING_WORDS * first : base + PENDING_WORDS * end].reshape(-1, PENDING_WORDS).tolist()
-        ):
+        begins: list[tuple[int, int]] = []  # marks on the path: node behind the subtree, bytes before the JSON
+        for node, configuration, inside in noted.reshape(-1, PENDING_WORDS).tolist():
             word = int(tables[int(tables[NODES]) + 2 * node])
             code = int(memory[int(memory[TRANSITIONS]) + 256 * configuration + (word & 0xFF)])
-            ahead = text_of_node(tables, node)
-            found.append(_Place(node, node + (word >> 8), configuration, bool(inside), ahead, guards_of(memory, code)))
+            ahead, guards, behind = text_of_node(tables, node), guards_of(memory, code), node + (word >> 8)
+            while begins and begins[-1][0] <= node:
+                begins.pop()
+            begin = begins[-1][1] if begins else -1
+            found.append(_Place(node, behind, configuration, bool(inside), ahead, begin, guards))
+            if not self.marks.isdisjoint(guards):
+                begins.append((behind, len(ahead)))
         return found
 
 
@@ -229,6 +242,8 @@ class _Place(NamedTuple):
     inside: bool
     """Whether it lies below another such node."""
     ahead: bytes
+    begin: int
+    """How many of them come before the JSON that begins there, -1: none does."""
     guards: tuple[int, ...]
 
 

@@ -40,9 +40,9 @@ from ..automaton.memory import (
     Memory,
     words_of,
 )
+from ..automaton.network import Network
+from ..automaton.productive import reach_end
 from ..errors import LimitExceeded
-from ..ir.nodes import Int32Array
-from ..jit import kernel
 from ..vocabulary import Vocabulary
 from ..vocabulary.bitmask import TokenBitmask, allocate_token_bitmask, allowed_token_ids
 from .walk import consume_token, fill_bitmask
@@ -52,33 +52,23 @@ __all__ = ["Spelling"]
 BoolArray = npt.NDArray[np.bool_]
 
 
-@kernel
-def spread_writable(
-    states: Int32Array, byte_edges: Int32Array, epsilon_edges: Int32Array, call_edges: Int32Array,
-    singles: BoolArray, writable: BoolArray,
-) -> None:  # fmt: skip
-    """From the final states, set ``writable`` (S,) where one can be reached over bytes of ``singles`` alone."""
-    changed = True
-    while changed:
-        changed = False
-        for state in range(len(states) - 1, -1, -1):
-            if writable[state]:
-                continue
-            found = False
-            for edge in range(states[state, FIRST_EDGE], states[state, END_EDGE]):
-                if not found and writable[byte_edges[edge, 1]]:
-                    span = byte_edges[edge, 0]
-                    for byte in range(span & 0xFF, (span >> 8) + 1):
-                        found = found or singles[byte]
-            for edge in range(states[state, FIRST_EPSILON], states[state, END_EPSILON]):
-                found = found or writable[epsilon_edges[edge]]
-            for edge in range(states[state, FIRST_CALL], states[state, END_CALL]):
-                back = call_edges[edge, 1]
-                callee = call_edges[edge, 0]
-                matches = callee < 0 or writable[callee]  # a guard may agree
-                found = found or (matches and (back < 0 or writable[back]))
-            if found:
-                writable[state] = changed = True
+def writable_states(network: Network, singles: BoolArray) -> BoolArray:
+    """(S,) whether the end of the rule can be reached over bytes of ``singles`` alone."""
+    states, spans = network.states, network.byte_edges[:, 0]
+    counts = np.concatenate(([0], np.cumsum(singles)))
+    usable = counts[(spans >> 8) + 1] > counts[spans & 0xFF]
+    everywhere = np.arange(network.num_states, dtype=np.int32)
+    sources = np.repeat(everywhere, states[:, END_EDGE] - states[:, FIRST_EDGE])[usable]
+    epsilon_sources = np.repeat(everywhere, states[:, END_EPSILON] - states[:, FIRST_EPSILON])
+    callers = np.repeat(everywhere, states[:, END_CALL] - states[:, FIRST_CALL])
+    return reach_end(
+        states[:, STATE_FLAGS] & FINAL != 0,
+        np.concatenate((sources, epsilon_sources)),
+        np.concatenate((network.byte_edges[usable, 1], network.epsilon_edges)),
+        callers,
+        np.maximum(network.call_edges[:, 0], np.int32(-1)),  # a guard may agree
+        np.ascontiguousarray(network.call_edges[:, 1]),
+    )
 
 
 class Spelling:
@@ -100,9 +90,7 @@ class Spelling:
         if vocabulary.single_bytes.all():
             return None
         network = machine.network
-        edges = (network.byte_edges, network.epsilon_edges, network.call_edges)
-        writable = network.states[:, STATE_FLAGS] & FINAL != 0
-        spread_writable(network.states, *edges, vocabulary.single_bytes, writable)
+        writable = writable_states(network, vocabulary.single_bytes)
         entered = np.zeros(network.num_states, np.bool_)
         entered[network.start] = True
         for targets in (network.byte_edges[:, 1], network.epsilon_edges, network.call_edges.reshape(-1)):

@@ -13,6 +13,7 @@ import pytest
 import safetensors.torch
 import torch
 
+import grammars
 from constrained.model.weights import expected_shapes
 from constrained.testing.tiny import TINY_CHAT_TEMPLATE, tiny_config, tiny_tokenizer_json
 
@@ -21,7 +22,8 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 @pytest.fixture(scope="session")
 def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder of a seeded model with a context of 2,048 tokens, in Hugging Face form."""
+    """Folder of a seeded model with a context of 2,048 tokens, in Hugging Face form. The kernels are compiled then."""
+    grammars.warm_up()
     folder = tmp_path_factory.mktemp("tiny-model")
     config = tiny_config(vocab_size=512, max_position_embeddings=2048)
     generator = torch.Generator().manual_seed(0)

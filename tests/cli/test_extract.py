@@ -71,6 +71,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "one.txt").write_text("The first order is paid.", encoding="utf-8")
     (tmp_path / "two.txt").write_text("The second order is not.", encoding="utf-8")
     (tmp_path / "schema.json").write_text(json.dumps(SCHEMA, indent=2), encoding="utf-8")
+    (tmp_path / "wide.json").write_text(json.dumps(SCHEMA), encoding="utf-16")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -102,7 +103,14 @@ def test_one_compact_line_a_document_in_order_and_nothing_else_on_stdout(extract
 
 @pytest.mark.parametrize(
     "schema",
-    ["schema.json", "./schema.json", "@schema.json", json.dumps(SCHEMA), "\n  " + json.dumps(SCHEMA, indent=1)],
+    [
+        "schema.json",
+        "./schema.json",
+        "@schema.json",
+        "wide.json",
+        json.dumps(SCHEMA),
+        "\n  " + json.dumps(SCHEMA, indent=1),
+    ],
 )
 def test_a_schema_is_taken_as_file_or_json(extract: Any, schema: str) -> None:
     result = extract("one.txt", "--schema", schema)
@@ -176,7 +184,15 @@ def test_an_output_that_is_cut_off_is_a_failure_and_not_a_line(extract: Any) -> 
     assert result.exit_code == 1
     assert result.stdout == ""
     assert "one.txt: cut off after 6 tokens" in result.stderr
-    assert "raise --max-tokens" in result.stderr
+    assert "raise --max-tokens, or bound what may be long" in result.stderr
+
+
+def test_an_output_that_the_context_cuts_off_is_told_so(extract: Any, folder: Path) -> None:
+    (folder / "long.txt").write_text("a" * 1500, encoding="utf-8")
+    result = extract("long.txt", "--schema", '{"type": "string", "minLength": 900, "pattern": "^x*$"}')
+    assert result.exit_code == 1
+    assert "they fill the model's context of 2,048; shorten the text" in result.stderr
+    assert "raise --max-tokens" not in result.stderr
 
 
 def test_a_value_that_its_type_refuses_is_a_failure(extract: Any, folder: Path) -> None:
@@ -234,6 +250,13 @@ def test_a_new_file_without_a_result_is_not_left_behind(extract: Any, folder: Pa
     assert json.loads((folder / "long.jsonl").read_text(encoding="utf-8"))
 
 
+def test_names_of_files_need_not_be_unicode(extract: Any, folder: Path) -> None:
+    name = b"r\xe9sultat.jsonl".decode("utf-8", "surrogateescape")
+    result = extract("one.txt", name + ".gone", "--fields", FIELDS, "--out", name)
+    assert result.exit_code == 1
+    assert len((folder / name).read_text(encoding="utf-8").splitlines()) == 1
+
+
 def test_a_device_is_written_as_it_is(extract: Any) -> None:
     result = extract("one.txt", "--fields", FIELDS, "--out", "/dev/null")
     assert result.exit_code == 0, result.output
@@ -268,8 +291,11 @@ USAGE: list[tuple[list[str], list[str]]] = [
     (["--schema", "@gone.json"], ["there is no file 'gone.json'"]),
     (["--schema", '{"type": }'], ["'--schema'", "the JSON given is not valid JSON", "line 1, column 10", "^"]),
     (["--schema", "one.txt"], ["'--schema'", "the file 'one.txt' is not valid JSON", "^"]),
+    (["--schema", '{"title": "\udcff"}'], ["'--schema'", "this is not UTF-8 text"]),
+    (["--schema", '{"items":' * 5000], ["'--schema'", "the JSON given is nested too deeply to be read"]),
     (["--schema", "."], ["'.' cannot be read: Is a directory"]),
     (["--schema", "binary.json"], ["'binary.json' is not a text file with a JSON Schema"]),
+    (["--schema", "https://no.example/a.json"], ["there is no file 'https://no.example/a.json'", "nothing is fetched"]),
     (["--schema", "list.json"], ["expected an object, got list"]),
     (["--schema", "no_such_module:Model"], ["importing 'no_such_module' failed", "ModuleNotFoundError"]),
     (["--schema", "broken_module:Model"], ["ZeroDivisionError", "broken_module.py:1"]),

@@ -61,15 +61,20 @@ def test_a_constrained_output_that_is_cut_off_fails_with_what_there_is(generate:
     assert "So far: " in result.stderr
 
 
+LARGE = {f"p{number}": {"type": "string", "pattern": f"^[a-z]{{{99_000 + number}}}$"} for number in range(50)}
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["Hi", "--schema", json.dumps({"properties": LARGE})], "'--schema': the grammar needs"),
         (["Hi", "--regex", "a", "--choice", "b"], "got --regex and --choice"),
         (["Hi", "--regex", "("], "'--regex'"),
         (["Hi", "--choice", "a", "--choice", "a"], "'--choice': expected different texts"),
         (["Hi", "--schema", '{"$ref": "https://no.example/a"}'], "'--schema'"),
         (["Hi", "--regex", r"[^\s\S]"], "'--regex': no text matches this grammar"),
         (["Hi", "--regex", "a(?!a)(?=a)"], "'--regex'"),
+        (["Hi", "--regex", "[a-z]{100000}" * 50], "'--regex': the grammar needs 5,000,199 states: more than"),
         (["Hi", "--regex", "a", "--whitespace", "compact"], "--regex writes none"),
         (["Hi", "--choice", "a", "--whitespace", "compact"], "--choice writes none"),
         (["Hi", "--whitespace", "compact"], "free text writes none"),
@@ -87,6 +92,7 @@ def test_usage_errors_exit_2(arguments: list[str], message: str) -> None:
     assert result.stdout == ""
     assert message in result.stderr
     assert "no/such/model" not in result.stderr
+    assert "Limits(" not in result.stderr
 
 
 def test_an_output_that_its_type_refuses_is_a_failure(generate: Any, tmp_path: Path, monkeypatch: Any) -> None:

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import pytest
 import torch
 from pydantic import BaseModel, field_validator
@@ -284,6 +285,10 @@ USER = {"role": "user", "content": "a"}
         (lambda model: model.generate("a", whitespace="tabs"), GrammarError, "whitespace: expected 'indent=0'"),
         (lambda model: model.compile(bool, whitespace="indent=9"), GrammarError, "whitespace: expected"),
         (lambda model: model.generate("a", forced="maybe"), ValueError, "forced: expected one of 'canonical'"),
+        (lambda model: model.generate("a", max_tokens=int), TypeError, "max_tokens: expected a whole number, got type"),
+        (lambda model: model.generate("a", max_tokens=np.arange(2)), TypeError, "max_tokens: expected a whole number"),
+        (lambda model: model.generate("a", forced=np.arange(2)), ValueError, "forced: expected one of"),
+        (lambda _: PromptTemplate(user="{document}", instructions="", examples=5), TypeError, "examples: expected a"),
         (lambda model: model.generate("a", forced=[]), ValueError, "forced: .* got list"),
         (lambda model: model.generate("a", chat="yes"), TypeError, "chat: expected True, False, or None"),
         (lambda model: model.generate("a", processors=print), TypeError, "processors: .*; put it in a list"),
@@ -372,6 +377,26 @@ def test_a_stream_of_schemas_takes_bounded_memory_and_the_last_one_is_always_kep
     assert len(tight) == 1
     with pytest.raises(TypeError, match="max_bytes"):
         GrammarCache(max_bytes=2.5)  # type: ignore[arg-type]
+
+
+def test_grammars_that_grow_while_they_are_used_are_dropped_too() -> None:
+    class Growing:
+        nbytes = 100
+
+    grammars = {name: Growing() for name in "ab"}
+    cache = GrammarCache(max_bytes=250)
+
+    def get(name: str) -> Any:
+        return cache.get((name, "", ""), lambda: grammars[name])  # type: ignore[arg-type,return-value]
+
+    assert get("a") is grammars["a"]
+    assert get("b") is grammars["b"]
+    assert len(cache) == 2
+    grammars["b"].nbytes = 200
+    for _ in range(20):
+        get("b")
+    assert len(cache) == 1
+    assert cache.nbytes == 200
 
 
 def test_loading_sets_threads_to_what_was_said_or_to_one(monkeypatch: pytest.MonkeyPatch) -> None:

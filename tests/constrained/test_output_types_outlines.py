@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from constrained.combinators import lark
 from constrained.errors import UnsupportedOutputType
 from constrained.output_types import choice, output_type_from, regex
 
@@ -30,9 +31,11 @@ def test_ready_made_and_combined_terms_become_regular_expressions() -> None:
     assert len(combined.lower(whitespace="compact").nodes) > 2
 
 
+def test_a_cfg_is_a_lark_grammar() -> None:
+    assert output_type_from(outlines_types.CFG('start: "a"')).digest == lark('start: "a"').digest
+
+
 def test_what_we_do_not_do_is_refused_by_name() -> None:
-    with pytest.raises(UnsupportedOutputType, match="CFG"):
-        output_type_from(outlines_types.CFG("start: 'a'"))
     with pytest.raises(UnsupportedOutputType, match="whitespace_pattern"):
         output_type_from(outlines_types.JsonSchema({"type": "object"}, whitespace_pattern=" "))
 

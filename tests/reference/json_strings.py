@@ -52,7 +52,7 @@ def _rebuild(
     match kind:
         case Kind.NEVER:
             return builder.never
-        case Kind.EPSILON:
+        case Kind.EPSILON | Kind.GUARD:  # a guard is taken to agree
             return builder.epsilon
         case Kind.LITERAL:
             return builder.literal(ir.data[a : a + b].tobytes())

@@ -29,7 +29,7 @@ def _texts(ir: IR, node: int, texts: list[frozenset[bytes]], alphabet: bytes, ma
     match Kind(kind):
         case Kind.NEVER:
             return ()
-        case Kind.EPSILON:
+        case Kind.EPSILON | Kind.GUARD:  # a guard is taken to agree
             return (b"",)
         case Kind.LITERAL:
             data = ir.data[first : first + second].tobytes()

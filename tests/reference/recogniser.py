@@ -55,6 +55,8 @@ class Recogniser:
     def __init__(self, ir: IR) -> None:
         if (ir.nodes[:, 0] == Kind.JSON_STRINGS).any():
             ir = expand(ir)
+        if (ir.nodes[:, 0] == Kind.REGISTER).any():
+            raise ValueError("no context-free recogniser keeps registers")
         self.start_node = int(ir.start)
         self._kinds = [Kind(kind) for kind in ir.nodes[:, 0].tolist()]
         self._arguments: list[list[int]] = ir.nodes[:, 1:].tolist()
@@ -114,7 +116,7 @@ class Recogniser:
         match self._kinds[node]:
             case Kind.NEVER:
                 return False
-            case Kind.EPSILON:
+            case Kind.EPSILON | Kind.GUARD:  # a guard is taken to agree
                 return True
             case Kind.LITERAL | Kind.SEQUENCE:
                 return progress == second

@@ -10,7 +10,9 @@ from math import ceil, floor
 from typing import TypeVar
 
 from ...errors import GrammarError, Problem
-from .formats import FORMATS
+from ...guards import ValidValue
+from .checks import numbers_that_pass, strings_that_pass
+from .formats import ALL_FORMATS
 from .names import goal_of_name
 from .shapes import (
     ANY,
@@ -20,6 +22,7 @@ from .shapes import (
     FREE_NUMBER,
     FREE_OBJECT,
     FREE_STRING,
+    MOST_CONTAINS,
     ArrayShape,
     Goal,
     Node,
@@ -32,6 +35,7 @@ from .shapes import (
 from .string_languages import follows
 
 Shape = TypeVar("Shape")
+AnyShape = NumberShape | StringShape | ArrayShape | ObjectShape
 
 __all__ = [
     "both",
@@ -96,6 +100,7 @@ def both_numbers(left: NumberShape, right: NumberShape) -> NumberShape | None:
         values = tuple(value for value in given.values if number_fits(value[0], other))
         if other.integer:
             values = tuple((value, text if text.lstrip("-").isdigit() else str(int(value))) for value, text in values)
+        values = numbers_that_pass(values, _checks(left, right))
         return NumberShape(values=values, problems=problems, pointer=pointer) if values else None
     if left is FREE_INTEGER and right.integer:
         return right
@@ -116,6 +121,7 @@ def both_numbers(left: NumberShape, right: NumberShape) -> NumberShape | None:
         problems,
         pointer,
         left.avoided + tuple(step for step in right.avoided if step not in left.avoided),
+        _checks(left, right),
     )
     return None if _no_number(merged) else merged
 
@@ -173,6 +179,7 @@ def both_strings(left: StringShape, right: StringShape) -> StringShape | None:
             values = tuple(value for value in given.values if string_fits(value, other))
         except GrammarError as error:
             return replace(given, problems=(*problems, Problem(other.pointer, other.rules[0].kind, str(error))))
+        values = strings_that_pass(values, _checks(left, right))
         return StringShape(values=values, problems=problems, pointer=pointer) if values else None
     ends = [end for end in (left.maximum, right.maximum) if end is not None]
     merged = StringShape(
@@ -183,13 +190,18 @@ def both_strings(left: StringShape, right: StringShape) -> StringShape | None:
         None,
         problems,
         pointer,
+        _checks(left, right),
     )
     return None if no_string(merged) else merged
 
 
+def _checks(left: AnyShape, right: AnyShape) -> tuple[ValidValue, ...]:
+    return left.checks + tuple(check for check in right.checks if check not in left.checks)
+
+
 def no_string(shape: StringShape) -> bool:
     """Whether the lengths, those of the formats included, leave nothing."""
-    lengths = [FORMATS[rule.text] for rule in shape.rules if rule.kind == "format" and rule.holds]
+    lengths = [ALL_FORMATS[rule.text] for rule in shape.rules if rule.kind == "format" and rule.holds]
     least = max([shape.minimum, *(known.shortest for known in lengths)])
     ends = [shape.maximum, *(known.longest for known in lengths)]
     return any(end is not None and end < least for end in ends)
@@ -207,14 +219,21 @@ def both_arrays(left: ArrayShape, right: ArrayShape) -> ArrayShape:
         return shape.prefix[index] if index < len(shape.prefix) else shape.items
 
     ends = [end for end in (left.maximum, right.maximum) if end is not None]
+    contains = left.contains + tuple(one for one in right.contains if one not in left.contains)
+    problems = left.problems + right.problems
+    if len(contains) > MOST_CONTAINS:
+        reason = f"more than {MOST_CONTAINS} contains at once"
+        problems += (Problem(left.pointer or right.pointer, "contains", reason),)
     return ArrayShape(
         tuple(join_goals(at(left, index), at(right, index)) for index in range(length)),
         join_goals(left.items, right.items),
         max(left.minimum, right.minimum),
         min(ends) if ends else None,
-        left.problems + right.problems,
+        problems,
         left.pointer or right.pointer,
-        left.contains + tuple(one for one in right.contains if one not in left.contains),
+        contains[:MOST_CONTAINS],
+        left.distinct or right.distinct,
+        _checks(left, right),
     )
 
 
@@ -231,8 +250,9 @@ def both_objects(left: ObjectShape, right: ObjectShape) -> ObjectShape:
             if name not in properties:
                 properties[name] = join_goals(goal_of_name(left, name), goal)
     except GrammarError as error:
-        properties = left.properties
-        problems += (Problem(left.pointer or right.pointer, "patternProperties", str(error)),)
+        pointer = left.pointer or right.pointer
+        problems += (Problem(pointer, "patternProperties", str(error)),)
+        return ObjectShape(problems=problems, pointer=pointer, checks=_checks(left, right))
     ends = [end for end in (left.maximum, right.maximum) if end is not None]
     return ObjectShape(
         properties,
@@ -246,6 +266,7 @@ def both_objects(left: ObjectShape, right: ObjectShape) -> ObjectShape:
         left.layers + right.layers,
         join_goals(left.names, right.names),
         left.witnesses + right.witnesses,
+        checks=_checks(left, right),
     )
 
 

@@ -1,17 +1,20 @@
-"""What a node does not allow, type by type, as far as nodes can say it; what they cannot say becomes a problem.
+"""What a node allows and another does not, type by type, as far as nodes can say it; else it becomes a problem.
 
-By De Morgan: an array or object is none of the shape if it misses one of its obligations. Schemas below are negated as
-schemas (``{"not": ...}``), so that nothing is descended into.
+By De Morgan: an array or object is none of a shape if it misses one of its obligations. A shape that shares nothing
+with what is taken away stays as it is. Schemas below are negated as schemas (``{"not": ...}``), so that nothing is
+descended into.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from itertools import pairwise
+from typing import TypeVar
 
 from ...errors import Problem
 from .combine import both_arrays, both_numbers, both_objects, both_strings, is_possible
+from .disjoint import Judge
 from .shapes import (
     ANY_GOAL,
     FREE_ARRAY,
@@ -30,57 +33,91 @@ from .shapes import (
     Witness,
 )
 
-__all__ = ["complement"]
+__all__ = ["minus"]
 
-_MAX_SHAPES = 128
-"""Shapes of one type in a complement; beyond this it is refused."""
+_MAX_SHAPES = 256
+"""Shapes of one type in a difference; beyond this it is refused."""
+_MAX_WORK = 30_000
+"""Objects that are made to tell objects apart, in one schema; beyond this it is refused."""
 _MAX_NUMBERS = 64
 """Given numbers that leave intervals between them."""
 
 Place = tuple[str, str]
 """Pointer and keyword, for problems."""
 Negate = Callable[[Goal], Goal]
+Shape = TypeVar("Shape", NumberShape, StringShape, ArrayShape, ObjectShape)
 
 
-def complement(node: Node, pointer: str, negate: Negate, *, keyword: str = "not") -> Node:
-    """All values that ``node`` does not allow. ``negate`` makes the negation of schemas below.
+def minus(node: Node, other: Node, pointer: str, judge: Judge, negate: Negate, *, keyword: str = "not") -> Node:
+    """All values that ``node`` allows and ``other`` does not. ``negate`` makes the negation of schemas below.
 
     Problems stay with the shapes of their type, so that they count only where that type matters.
     """
     place = (pointer, keyword)
-    numbers: tuple[NumberShape, ...] = (FREE_NUMBER,)
-    for number in node.numbers:
-        others = _not_number(number, place)
-        if len(numbers) * len(others) > _MAX_SHAPES:
-            numbers = (NumberShape(problems=(_too_many(place),)),)
-            break
-        numbers = tuple(left for a in numbers for b in others if (left := both_numbers(a, b)) is not None)
-    strings: tuple[StringShape, ...] = (FREE_STRING,)
-    for string in node.strings:
-        texts = _not_string(string, place)
-        if len(strings) * len(texts) > _MAX_SHAPES:
-            strings = (StringShape(problems=(_too_many(place),)),)
-            break
-        strings = tuple(both for a in strings for b in texts if (both := both_strings(a, b)) is not None)
-    arrays: tuple[ArrayShape, ...] = (FREE_ARRAY,)
-    for array in node.arrays:
-        lists = _not_array(array, place, negate)
-        if len(arrays) * len(lists) > _MAX_SHAPES:
-            arrays = (ArrayShape(problems=(_too_many(place),)),)
-            break
-        arrays = tuple(both_arrays(a, b) for a in arrays for b in lists)
-    objects: tuple[ObjectShape, ...] = (FREE_OBJECT,)
-    for shape in node.objects:
-        missing = _not_object(shape, place, negate)
-        if len(objects) * len(missing) > _MAX_SHAPES:
-            objects = (ObjectShape(problems=(_too_many(place),)),)
-            break
-        objects = tuple(filter(is_possible, (both_objects(a, b) for a in objects for b in missing)))
-    return Node(not node.null, 3 & ~node.booleans, numbers, strings, arrays, objects, node.problems, pointer)
+
+    def not_number(shape: NumberShape) -> tuple[NumberShape, ...]:
+        return _not_number(shape, place)
+
+    def not_string(shape: StringShape) -> tuple[StringShape, ...]:
+        return _not_string(shape, place)
+
+    def not_array(shape: ArrayShape) -> tuple[ArrayShape, ...]:
+        return _not_array(shape, place, negate)
+
+    def not_object(shape: ObjectShape) -> tuple[ObjectShape, ...]:
+        return _not_object(shape, place, negate)
+
+    def objects(left: ObjectShape, right: ObjectShape) -> ObjectShape | None:
+        judge.work += 1 + (len(left.properties) + len(right.properties)) // 4
+        both = both_objects(left, right)
+        return both if is_possible(both) and not judge.no_object(both) else None
+
+    def arrays(left: ArrayShape, right: ArrayShape) -> ArrayShape | None:
+        both = both_arrays(left, right)
+        return None if judge.no_array(both) else both
+
+    numbers = _cut(node.numbers, other.numbers, judge.numbers_apart, not_number, both_numbers)
+    strings = _cut(node.strings, other.strings, judge.strings_apart, not_string, both_strings)
+    lists = _cut(node.arrays, other.arrays, judge.arrays_apart, not_array, arrays)
+    mappings = None
+    if judge.work <= _MAX_WORK:
+        mappings = _cut(node.objects, other.objects, judge.objects_apart, not_object, objects)
+    too_many = Problem(*place, "too many ways not to be valid, or to be valid by one branch only")
+    return Node(
+        node.null and not other.null,
+        node.booleans & ~other.booleans,
+        (NumberShape(problems=(too_many,)),) if numbers is None else numbers,
+        (StringShape(problems=(too_many,)),) if strings is None else strings,
+        (ArrayShape(problems=(too_many,)),) if lists is None else lists,
+        (ObjectShape(problems=(too_many,)),) if mappings is None else mappings,
+        node.problems + other.problems,
+        node.pointer or pointer,
+        node.reason,
+    )
 
 
-def _too_many(place: Place) -> Problem:
-    return Problem(*place, f"more than {_MAX_SHAPES} ways not to be valid")
+def _cut(
+    shapes: tuple[Shape, ...],
+    others: Iterable[Shape],
+    apart: Callable[[Shape, Shape], bool],
+    ways_out: Callable[[Shape], tuple[Shape, ...]],
+    both: Callable[[Shape, Shape], Shape | None],
+) -> tuple[Shape, ...] | None:
+    """The shapes without all others; ``None`` where they are too many."""
+    for other in others:
+        ways: tuple[Shape, ...] | None = None
+        left: list[Shape] = []
+        for shape in shapes:
+            if apart(shape, other):
+                left.append(shape)
+                continue
+            if ways is None:
+                ways = ways_out(other)
+            left.extend(piece for way in ways if (piece := both(shape, way)) is not None)
+            if len(left) > _MAX_SHAPES:
+                return None
+        shapes = tuple(left)
+    return shapes
 
 
 def _cannot(place: Place, what: str) -> Problem:
@@ -92,6 +129,8 @@ def _not_number(shape: NumberShape, place: Place) -> tuple[NumberShape, ...]:
         return ()
     if shape.problems:
         return (NumberShape(problems=shape.problems),)
+    if shape.checks:
+        return (NumberShape(problems=(_cannot(place, "what only a check can tell"),)),)
     ways: list[NumberShape] = []
     if shape.values is not None:
         if len(shape.values) > _MAX_NUMBERS:
@@ -117,6 +156,8 @@ def _not_string(shape: StringShape, place: Place) -> tuple[StringShape, ...]:
         return ()
     if shape.problems:
         return (StringShape(problems=shape.problems),)
+    if shape.checks:
+        return (StringShape(problems=(_cannot(place, "what only a check can tell"),)),)
     if shape.values is not None:
         return (StringShape(excluded=shape.values, pointer=place[0]),)
     ways: list[StringShape] = []
@@ -137,6 +178,10 @@ def _not_array(shape: ArrayShape, place: Place, negate: Negate) -> tuple[ArraySh
         return ()
     if shape.problems:
         return (ArrayShape(problems=shape.problems, pointer=place[0]),)
+    if shape.checks:
+        return (ArrayShape(problems=(_cannot(place, "what only a check can tell"),)),)
+    if shape.distinct:
+        return (ArrayShape(problems=(_cannot(place, "uniqueItems"),), pointer=place[0]),)
     ways: list[ArrayShape] = []
     if shape.minimum:
         ways.append(ArrayShape(maximum=shape.minimum - 1, pointer=place[0]))
@@ -154,9 +199,14 @@ def _not_array(shape: ArrayShape, place: Place, negate: Negate) -> tuple[ArraySh
         contains = (Contains(negate(shape.items), behind, 1, None, None),)
         ways.append(ArrayShape(prefix, contains=contains, pointer=place[0]))
     for one in shape.contains:
-        if one.least > 1 or one.most is not None:
-            return (ArrayShape(problems=(_cannot(place, "contains with counts"),), pointer=place[0]),)
-        ways.append(ArrayShape((ANY_GOAL,) * one.start, negate(one.goal), pointer=place[0]))
+        if one.least == 1:
+            ways.append(ArrayShape((ANY_GOAL,) * one.start, negate(one.goal), pointer=place[0]))
+        elif one.least:
+            fewer = Contains(one.goal, one.start, 0, one.least - 1, negate(one.goal))
+            ways.append(ArrayShape(contains=(fewer,), pointer=place[0]))
+        if one.most is not None:
+            more = Contains(one.goal, one.start, one.most + 1, None, None)
+            ways.append(ArrayShape(contains=(more,), pointer=place[0]))
     return tuple(ways)
 
 
@@ -165,6 +215,8 @@ def _not_object(shape: ObjectShape, place: Place, negate: Negate) -> tuple[Objec
         return ()
     if shape.problems:
         return (ObjectShape(problems=shape.problems, pointer=place[0]),)
+    if shape.checks:
+        return (ObjectShape(problems=(_cannot(place, "what only a check can tell"),)),)
     absent: dict[str, Goal]
     ways: list[ObjectShape] = []
     for name in shape.required:

@@ -1,8 +1,4 @@
-"""Objects whose properties are counted (``minProperties``, ``maxProperties``): a state for each count.
-
-Names beyond the declared ones may come twice in a text, which no finite automaton can tell; so they never make up for
-more than one property that is missing.
-"""
+"""Objects whose properties are counted (``minProperties``, ``maxProperties``): a state for each count."""
 
 from __future__ import annotations
 
@@ -18,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["counted_body"]
 
-_MAX_STATES = 4096
+_MAX_STATES = 16_384
 """Pairs of a property and a count; beyond this it is refused."""
 
 
@@ -37,9 +33,6 @@ def counted_body(
     inside = lowering.layout.inside(depth)
     least, most = shape.minimum, shape.maximum
     required = sum(needed for _, _, needed in members)
-    if others.any is not None and least > required + 1:
-        reason = "that undeclared names differ among themselves is not enforced yet"
-        return Problem(shape.count_pointer, "minProperties", reason)
     last = len(members)
     top = least if most is None else most  # counts above it are all the same, or none
     if (last + 1) * (min(top, last) + 2) * others.num_states > _MAX_STATES:
@@ -48,20 +41,23 @@ def counted_body(
     others.share()
     others.count(least, most)
     values = [lowering.value(node, inside) for _, node, _ in members]
-    rest = [others.after(count) for count in range(last + 1)]  # by the number of properties written so far
+    cap = min(last, top if most is None else top + 1)
+    rest = [others.after(count) for count in range(cap + 1)]  # by the number of properties written so far
     firsts = others.first()
     for index in range(last - 1, -1, -1):
         name, _, needed = members[index]
-        written = builder.sequence(key_of(lowering, frame, name, b""), values[index], rest[1])
+        written = builder.sequence(key_of(lowering, frame, name, b""), values[index], rest[min(1, cap)])
         firsts = [written] if needed else [written, *firsts]
         if index == 0:
             break
+        key = key_of(lowering, frame, name, b",")
         after = rest
         rest = []
-        for count in range(index + 1):
-            link = builder.sequence(key_of(lowering, frame, name, b","), values[index], after[count + 1])
+        for count in range(min(index, cap) + 1):
+            link = builder.sequence(key, values[index], after[min(count + 1, cap)])
             link = link if needed else builder.alternation(link, after[count])
-            rest.append(lowering.rule(f"{shape.pointer} from {index} with {count}", link))
+            name_of_rule = f"{shape.pointer} from {index} with {count}"
+            rest.append(link if link == builder.never else lowering.rule(name_of_rule, link))
     filled = builder.sequence(frame.open_object, builder.alternation(*firsts))
     if required or least or shape.some:
         return filled

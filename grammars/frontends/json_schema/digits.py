@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from decimal import Decimal
+from fractions import Fraction
 from math import lcm
 from typing import TypeVar
 
@@ -17,7 +18,7 @@ from ...ir.utf8 import Fragment
 __all__ = ["Bound", "TooManyStates", "decimal_fragment", "explore"]
 
 State = TypeVar("State", bound=Hashable)
-MAX_AUTOMATON_STATES = 20_000
+MAX_AUTOMATON_STATES = 30_000
 
 
 class TooManyStates(Exception):
@@ -117,7 +118,7 @@ def decimal_fragment(
     lengths = tuple(len(whole) for whole in wholes)
     longest = max(lengths, default=0) + 1
     scale = max((len(_parts(multiple)[1]) for multiple in (*multiples, *avoided)), default=0)
-    steps, avoided_steps = ([int(step.scaleb(scale)) for step in some] for some in (multiples, avoided))
+    steps, avoided_steps = ([int(Fraction(step) * 10**scale) for step in some] for some in (multiples, avoided))
     modulus = lcm(*steps, *avoided_steps) if steps or avoided_steps else 0
     deepest = max([scale, *(len(fraction) for fraction in fractions)])
     if fraction_digits is not None:

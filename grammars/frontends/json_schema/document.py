@@ -15,33 +15,36 @@ _HEAD = """# JSON Schema: what is enforced
 *Written by `python -m grammars.frontends.json_schema.document` from the table of keywords; a test compares the two.*
 
 A schema is enforced whole or refused: `UnsupportedSchema` lists every keyword that would not be enforced, each with its
-JSON pointer. Drafts 4, 6, 7, 2019-09 and 2020-12 are told apart by `$schema`; without one it is 2020-12. A keyword that
-is in no row is an annotation; a metaschema of one's own (found in the registry) leaves out the keywords of the
-vocabularies that it does not name. Nothing is ever fetched for `$ref` or `$schema` unless the caller passes a
-`referencing.Registry`.
+JSON pointer. What finite automata can settle is settled before the first token; a *guard* is asked where an item, a
+name or a value ends, and denies the bytes that would end a wrong one. Drafts 4, 6, 7, 2019-09 and 2020-12 are told
+apart by `$schema`; without one it is 2020-12. A keyword that is in no row is an annotation; a metaschema of one's own
+(found in the registry) leaves out the keywords of the vocabularies that it does not name. Nothing is ever fetched for
+`$ref` or `$schema` unless the caller passes a `referencing.Registry`.
 
 | Keyword | Drafts | How | Limits |
 | --- | --- | --- | --- |
 """
-_HOW = {Role.ENFORCED: "by automaton", Role.REFUSED: "refused by name", Role.ANNOTATION: "read with others"}
+_HOW = {Role.ENFORCED: "by automaton", Role.GUARDED: "by guard", Role.ANNOTATION: "read with others"}
 _LIMITS = {
     "$ref": "inside the document, to the metaschemas of the drafts, or through the caller's registry",
     "$dynamicRef": "as `$ref`; a schema counts once for each dynamic scope it is used in",
     "$recursiveRef": "as `$dynamicRef`",
-    "not": "up to 128 ways not to be valid; negations of counted `contains` are refused",
-    "oneOf": "branches that overlap are cut by each other's complement; refused where `not` would be",
+    "not": "up to 256 ways not to be valid; beyond that by guard",
+    "oneOf": "branches that overlap are cut by each other; as `not`",
     "if": "as `not` for the condition",
     "pattern": "ECMA-262, found anywhere; back-references are refused",
-    "minLength": "with a pattern or format: up to 40,000 states together",
-    "maxLength": "with a pattern or format: up to 40,000 states together",
-    "contains": "one in an array, up to 4,096 states to count",
-    "minProperties": "refused where several undeclared names would have to differ",
-    "maxProperties": "up to 4,096 states to count",
+    "minLength": "with a pattern or format: up to 400,000 states together, beyond that by guard",
+    "maxLength": "as `minLength`",
+    "contains": "up to four different ones in an array, up to 4,096 states to count; beyond that by guard",
+    "minProperties": "up to 16,384 states to count; beyond that by guard",
+    "maxProperties": "as `minProperties`",
+    "multipleOf": "up to the limit of states; beyond that by guard",
     "patternProperties": "up to 64 classes of names",
-    "uniqueItems": "`true` is taken with `maxItems` 1",
+    "uniqueItems": "items are compared by value: 1 and 1.0 are equal",
+    "additionalProperties": "names are compared unescaped; that undeclared names differ, by guard",
     "format": "see below",
-    "unevaluatedItems": "up to 256 ways to evaluate items",
-    "unevaluatedProperties": "up to 256 ways to evaluate properties",
+    "unevaluatedItems": "up to 256 ways to evaluate items; beyond that by guard",
+    "unevaluatedProperties": "up to 256 ways to evaluate properties; beyond that by guard",
     "then": "with `if`",
     "else": "with `if`",
     "minContains": "with `contains`",
@@ -72,8 +75,10 @@ def page() -> str:
         f"{_HEAD}{''.join(rows)}\n## Formats\n\n"
         '`format` is a constraint in every draft; `formats="annotate"` makes it an annotation.\n\n'
         f"- enforced: {enforced}\n- refused by name: {refused}\n- any other name is an annotation\n\n"
-        "Real calendar days count (years 0001 to 9999); leap seconds are not taken. Mail addresses are written in the\n"
-        'dot-atom form; quoted strings and address literals are read with `whitespace="any"`.\n'
+        "Real calendar days count (years 0001 to 9999). Mail addresses are written in the dot-atom form; quoted\n"
+        'strings and address literals are read with `whitespace="any"`, and so are lower-case t and z and leap\n'
+        "seconds (with offsets of whole quarters of an hour, as all have been since there are leap seconds).\n"
+        + "".join(f"Of `{name}`, {one.left_out} are not taken.\n" for name, one in FORMATS.items() if one.left_out)
     )
 
 

@@ -1,7 +1,7 @@
 """The formats that are enforced, as nodes of the intermediate form.
 
-Dates and times follow RFC 3339 with real calendar days (years 0001 to 9999, no leap seconds), durations its
-appendix A, addresses RFC 3986 and RFC 4291, mailboxes the dot-atom form of RFC 5321.
+Dates and times follow RFC 3339 with real calendar days (years 0001 to 9999), durations its appendix A, addresses
+RFC 3986 and RFC 4291, mailboxes RFC 5321 and RFC 6531, host names RFC 1123.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ...ir import Builder, NodeId
 from ...ir.charset import ANY, Charset, difference, from_ranges, union
 
-__all__ = ["FORMATS", "KNOWN_FORMATS", "Format", "plain_format"]
+__all__ = ["ALL_FORMATS", "FORMATS", "KNOWN_FORMATS", "Format", "plain_format"]
 
 _DIGIT: Charset = ((48, 57),)
 _HEX: Charset = from_ranges(((48, 57), (65, 70), (97, 102)))
@@ -87,19 +87,43 @@ def _date(w: _Writer) -> NodeId:
     return w.either(w.sequence(year, dash, days), w.sequence(leap, w.text("-02-29")))
 
 
-def _time(w: _Writer) -> NodeId:
+def _fraction(w: _Writer) -> NodeId:
+    return w.optional(w.sequence(w.text("."), w.repeat(w.chars(_DIGIT), 1)))
+
+
+def _plain_time(w: _Writer) -> NodeId:
     colon = w.text(":")
     sixty = w.two_digits(0, 59)
     hour = w.two_digits(0, 23)
-    fraction = w.optional(w.sequence(w.text("."), w.repeat(w.chars(_DIGIT), 1)))
     zulu = w.chars(_of("Zz")) if w.every else w.text("Z")
     zone = w.either(zulu, w.sequence(w.chars(_of("+-")), hour, colon, sixty))
-    return w.sequence(hour, colon, sixty, colon, sixty, fraction, zone)
+    return w.sequence(hour, colon, sixty, colon, sixty, _fraction(w), zone)
+
+
+def _leap_time(w: _Writer) -> NodeId:
+    """A last minute before midnight UTC with 61 seconds, by all offsets that were in use since there are such minutes:
+    whole quarters of an hour."""
+    fraction = _fraction(w)
+    ways = []
+    for minute in range(14, 1440, 15):  # of the local time, whose offset is one more (modulo a day)
+        ahead, behind = (minute + 1) % 1440, (1439 - minute) % 1440
+        zones = [w.text(f"{sign}{offset // 60:02}:{offset % 60:02}") for sign, offset in (("+", ahead), ("-", behind))]
+        if minute == 1439:
+            zones.append(w.chars(_of("Zz")))
+        ways.append(w.sequence(w.text(f"{minute // 60:02}:{minute % 60:02}:60"), fraction, w.either(*zones)))
+    return w.either(*ways)
+
+
+def _time(w: _Writer) -> NodeId:
+    return w.either(_plain_time(w), _leap_time(w)) if w.every else _plain_time(w)
+
+
+def _date_and_t(w: _Writer) -> NodeId:
+    return w.sequence(_date(w), w.chars(_of("Tt")) if w.every else w.text("T"))
 
 
 def _date_time(w: _Writer) -> NodeId:
-    separator = w.chars(_of("Tt")) if w.every else w.text("T")
-    return w.sequence(_date(w), separator, _time(w))
+    return w.sequence(_date_and_t(w), _time(w))
 
 
 def _duration(w: _Writer) -> NodeId:
@@ -156,24 +180,56 @@ def _ipv6(w: _Writer) -> NodeId:
     return w.either(*ways)
 
 
-def _label(w: _Writer) -> NodeId:
-    alnum = w.chars(_ALNUM)
-    inner = w.repeat(w.chars(union(_ALNUM, _of("-"))), 0, 61)
-    return w.sequence(alnum, w.optional(w.sequence(inner, alnum)))
+def _label(w: _Writer, more: Charset = ()) -> NodeId:
+    edge = w.chars(union(_ALNUM, more))
+    inner = w.repeat(w.chars(union(_ALNUM, more, _of("-"))), 0, 61)
+    return w.sequence(edge, w.optional(w.sequence(inner, edge)))
 
 
-def _email(w: _Writer) -> NodeId:
-    atom = w.repeat(w.chars(union(_ALNUM, _of("!#$%&'*+-/=?^_`{|}~"))), 1)
+def _plain_label(w: _Writer) -> NodeId:
+    """A label of letters, digits and hyphens without hyphens in both its third and fourth place.
+
+    Those with ``xn--`` stand for Unicode, and whether they are right no automaton can tell.
+    """
+    edge, any_inner = w.chars(_ALNUM), w.chars(union(_ALNUM, _of("-")))
+    rest = w.sequence(w.repeat(any_inner, 0, 59), edge)  # behind the first three
+    hyphen_third = w.sequence(
+        edge, any_inner, w.text("-"), w.sequence(edge, w.optional(w.sequence(w.repeat(any_inner, 0, 58), edge)))
+    )
+    return w.either(edge, w.sequence(edge, edge), w.sequence(edge, any_inner, edge, w.optional(rest)), hyphen_third)
+
+
+def _hostname(w: _Writer) -> NodeId:
+    label = _plain_label(w)
+    return w.sequence(label, w.repeat(w.sequence(w.text("."), label), 0))
+
+
+def _any_hostname(w: _Writer) -> NodeId:
+    label = _label(w)
+    return w.sequence(label, w.repeat(w.sequence(w.text("."), label), 0))
+
+
+def _mailbox(w: _Writer, more: Charset = ()) -> NodeId:
+    atom = w.repeat(w.chars(union(_ALNUM, _of("!#$%&'*+-/=?^_`{|}~"), more)), 1)
     dot = w.text(".")
     local = w.sequence(atom, w.repeat(w.sequence(dot, atom), 0))
-    domain = w.sequence(_label(w), w.repeat(w.sequence(dot, _label(w)), 0))
+    label = _label(w, more)
+    domain = w.sequence(label, w.repeat(w.sequence(dot, label), 0))
     if w.every:  # quoted strings and address literals are read, but not written
-        plain = w.chars(((0x20, 0x21), (0x23, 0x5B), (0x5D, 0x7E)))
+        plain = w.chars(union(((0x20, 0x21), (0x23, 0x5B), (0x5D, 0x7E)), more))
         pair = w.sequence(w.text("\\"), w.chars(((0x20, 0x7E),)))
         local = w.either(local, w.sequence(w.text('"'), w.repeat(w.either(plain, pair), 0), w.text('"')))
         address = w.either(_ipv4(w), w.sequence(w.text("IPv6:"), _ipv6(w)))
         domain = w.either(domain, w.sequence(w.text("["), address, w.text("]")))
     return w.sequence(local, w.text("@"), domain)
+
+
+def _email(w: _Writer) -> NodeId:
+    return _mailbox(w)
+
+
+def _idn_email(w: _Writer) -> NodeId:
+    return _mailbox(w, difference(ANY, ((0, 0x7F),)))
 
 
 _UNRESERVED = union(_ALNUM, _of("-._~"))
@@ -283,6 +339,10 @@ class Format:
     build: Callable[[_Writer], NodeId]
     shortest: int
     longest: int | None
+    most: int | None = None
+    """A length in code points that holds besides what is built."""
+    left_out: str = ""
+    """What is valid and yet not taken, for no automaton can tell it from what is not."""
 
 
 FORMATS: dict[str, Format] = {
@@ -294,6 +354,8 @@ FORMATS: dict[str, Format] = {
     "ipv4": Format(_ipv4, 7, 15),
     "ipv6": Format(_ipv6, 2, 45),
     "email": Format(_email, 3, None),
+    "idn-email": Format(_idn_email, 3, None),
+    "hostname": Format(_hostname, 1, None, most=253, left_out="labels that begin with xn--"),
     "uri": Format(_uri, 2, None),
     "uri-reference": Format(_uri_reference, 0, None),
     "iri": Format(_iri, 2, None),
@@ -304,15 +366,19 @@ FORMATS: dict[str, Format] = {
 }
 """What is enforced."""
 
-KNOWN_FORMATS = frozenset(FORMATS) | {
-    "hostname",
-    "idn-hostname",
-    "idn-email",
-    "regex",
+PIECES: dict[str, Format] = {
+    "plain-time": Format(_plain_time, 9, None),
+    "leap-time": Format(_leap_time, 9, None),
+    "date-and-t": Format(_date_and_t, 11, 11),
+    "hostname of RFC 1034": Format(_any_hostname, 1, None, most=253),
 }
+"""Parts of formats, and what some drafts mean by them."""
+ALL_FORMATS = FORMATS | PIECES
+
+KNOWN_FORMATS = frozenset(FORMATS) | {"idn-hostname", "regex"}
 """All formats of the specification; any other name is an annotation."""
 
 
 def plain_format(builder: Builder, name: str, *, every: bool = True) -> NodeId:
-    """All strings of the format as they are; without ``every`` no lower-case t and z in times."""
-    return FORMATS[name].build(_Writer(builder, every=every))
+    """All strings of the format (or piece) as they are; without ``every`` those that are written, not just read."""
+    return ALL_FORMATS[name].build(_Writer(builder, every=every))

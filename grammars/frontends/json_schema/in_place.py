@@ -6,11 +6,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ...errors import Problem
+from .checks import PARADOX
 from .choices import in_place_choices
 from .combine import both, either
-from .complement import complement
-from .disjoint import exactly_one
+from .complement import minus
 from .keywords import Draft, Group
+from .one_of import exactly_one
 from .shapes import ANY, Goal, Node, goal_key
 from .unevaluated import is_active
 
@@ -110,7 +111,7 @@ class PendingNode:
         """A branch met itself, and was left out: under a negation that has no meaning."""
         if self.factor in self.negations:
             keyword, pointer, _ = self.factors[self.factor]
-            problem = Problem(pointer, keyword, "what is negated refers to the negation itself")
+            problem = Problem(pointer, keyword, PARADOX)
             self.base = replace(self.base, problems=(*self.base.problems, problem))
 
     def next_branch(self) -> tuple[Goal, object] | None:
@@ -129,13 +130,18 @@ class PendingNode:
         self.received[self.factor].append(node)
 
     def finish(self) -> Node:
-        """The product of everything."""
+        """The product of everything; what it cannot settle is checked."""
+        return self.normaliser.settled(self._product(), self.goal)
+
+    def _product(self) -> Node:
         node = self.base
-        make = self.normaliser.peek
+        judge = self.normaliser.judge
         negate = self.normaliser.negate
-        for index, ((keyword, pointer, _), branches) in enumerate(zip(self.factors, self.received, strict=True)):
+        order = sorted(range(len(self.factors)), key=self.negations.__contains__)  # less is left to negate then
+        for index in order:
+            (keyword, pointer, _), branches = self.factors[index], self.received[index]
             if index in self.negations:
-                node = both(node, complement(branches[0], pointer, negate, keyword=keyword))
+                node = minus(node, branches[0], pointer, judge, negate, keyword=keyword)
                 if node.is_empty and not node.reason:
                     node = replace(node, reason="everything else is negated", pointer=pointer)
                 continue
@@ -144,12 +150,7 @@ class PendingNode:
                 return replace(node, problems=(*node.problems, problem))
             products = [both(node, branch) for branch in branches]
             if keyword == "oneOf":
-                joined = exactly_one(products, branches, f"{pointer}/oneOf", make, negate, only=self.chosen.get(index))
-                if isinstance(joined, str):
-                    problem = Problem(pointer, keyword, joined)
-                    joined = either(products, pointer)
-                    joined = replace(joined, problems=(*joined.problems, problem))
-                node = joined
+                node = exactly_one(products, branches, pointer, judge, negate, only=self.chosen.get(index))
             else:
                 node = either(products, f"{pointer}/{keyword}")
             if node.is_empty and not node.reason:

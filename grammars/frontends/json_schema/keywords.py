@@ -1,7 +1,7 @@
 """The one table of keywords: what each may hold, which JSON types it concerns, and whether it is enforced.
 
-A keyword that is in no table of a draft is unknown there, and so an annotation. ``REFUSED`` keywords are
-assertions that are not enforced: where one could matter the schema is refused by its name.
+A keyword that is in no table of a draft is unknown there, and so an annotation. ``GUARDED`` keywords are asked of
+finished values, which no finite automaton can compare.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Role(Enum):
     """What we do with a keyword."""
 
     ENFORCED = auto()
-    REFUSED = auto()
+    GUARDED = auto()
     ANNOTATION = auto()
 
 
@@ -269,7 +269,7 @@ def _items(value: object) -> str | None:
 
 # -- the table --------------------------------------------------------------------------------------------------
 
-_YES, _NO, _NOTE = Role.ENFORCED, Role.REFUSED, Role.ANNOTATION
+_YES, _ASK, _NOTE = Role.ENFORCED, Role.GUARDED, Role.ANNOTATION
 _D6, _D7, _D2019, _D2020 = Draft.DRAFT6, Draft.DRAFT7, Draft.DRAFT2019, Draft.DRAFT2020
 
 KEYWORDS: tuple[Keyword, ...] = (
@@ -307,7 +307,7 @@ KEYWORDS: tuple[Keyword, ...] = (
     Keyword("additionalItems", _YES, ARRAY, Group.ARRAYS, _schema, Children.ONE),
     Keyword("minItems", _YES, ARRAY, Group.ARRAYS, _count),
     Keyword("maxItems", _YES, ARRAY, Group.ARRAYS, _count),
-    Keyword("uniqueItems", _NO, ARRAY, Group.ARRAYS, _boolean),
+    Keyword("uniqueItems", _ASK, ARRAY, Group.ARRAYS, _boolean),
     Keyword("contains", _YES, ARRAY, Group.ARRAYS, _schema, Children.ONE, since=_D6),
     Keyword("minContains", _NOTE, 0, 0, _count, since=_D2019),
     Keyword("maxContains", _NOTE, 0, 0, _count, since=_D2019),

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from decimal import Decimal
 from typing import Any, Literal
 
-from ...errors import Problem, UnsatisfiableGrammar, UnsupportedSchema
+from ...errors import GrammarError, Problem, UnsatisfiableGrammar, UnsupportedSchema
+from ...guards import DistinctItems, DistinctNames, ValidValue
 from ...ir import NodeId, RuleId
 from ...ir.regular import Dfa
 from ...limits import DEFAULT_LIMITS, Limits
 from .arrays import array_body
+from .combine import number_fits, string_fits
 from .emptiness import settle, why_empty
 from .keywords import Draft
 from .layout import DEEPEST_INDENT, ON_ONE_LINE, Layout
@@ -28,6 +32,7 @@ from .shapes import (
     FREE_OBJECT,
     FREE_STRING,
     ArrayShape,
+    Goal,
     Node,
     NumberShape,
     ObjectShape,
@@ -48,12 +53,14 @@ def lower_json_schema(
     *,
     whitespace: str = "indent=2",
     formats: Literal["assert", "annotate"] = "assert",
+    property_order: Literal["schema", "any"] = "schema",
     registry: Registry | None = None,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Lowered:
     """The grammar of all JSON texts that the schema allows, in one layout.
 
-    ``schema`` is a mapping, a boolean or JSON text; properties come in its order, other keys after them.
+    ``schema`` is a mapping, a boolean or JSON text; properties come in its order, other keys after them, or
+    all in any order, each name once (``property_order="any"``).
     ``whitespace`` names the layout (see :class:`~.layout.Layout`); ``formats="annotate"`` makes ``format`` an
     annotation. ``registry`` (a :class:`referencing.Registry`) finds what references outside the schema lead to and
     metaschemas of one's own; without it nothing is ever fetched. The result's ``notes`` say what is left unenforced
@@ -75,7 +82,7 @@ def lower_json_schema(
     document.raise_problems()
     prelude = prelude_of(layout, integral_fractions=document.draft != Draft.DRAFT4)
     prelude.builder.limits = limits
-    lowering = Lowering(prelude)
+    lowering = Lowering(prelude, normaliser.validity.holds, any_order=property_order == "any")
     start = lowering.whole(root)
     problems = dict.fromkeys([*normaliser.unsupported, *lowering.problems])
     if problems:
@@ -88,11 +95,21 @@ def lower_json_schema(
 class Lowering:
     """Writes the rules of one schema. ``problems`` collects assertions that are not enforced where they matter."""
 
-    def __init__(self, prelude: Prelude) -> None:
+    def __init__(self, prelude: Prelude, holds: Callable[[Goal, Any], bool], *, any_order: bool = False) -> None:
+        """``holds``: whether a value is valid under a goal."""
         self.prelude = prelude
+        self.holds = holds
         self.builder = prelude.builder
+        self.any_order = any_order
+        """Whether the properties of an object may come in any order."""
+        self.distinct_name = self.builder.guard(DistinctNames())
+        """Stands behind each undeclared name."""
+        self.distinct_item = self.builder.guard(DistinctItems())
+        """Stands behind each item of an array whose items must differ."""
         self.layout = prelude.layout
         self.problems: dict[Problem, None] = {}
+        self.kept: list[object] = []
+        """What the names of checks identify, so that no other object gets its identity."""
         self._values: dict[tuple[int, int], NodeId] = {}
         self._shapes: dict[tuple[int, int], NodeId] = {}
         self._leaves: dict[tuple[object, ...], NodeId] = {}
@@ -157,6 +174,10 @@ class Lowering:
         parts.extend(self._shape(shape, depth) for shape in node.objects if shape.productive)
         return parts[0] if len(parts) == 1 else builder.alternation(*parts)
 
+    def checked(self, node: NodeId, checks: Iterable[ValidValue]) -> NodeId:
+        """The node with guards behind it."""
+        return self.builder.sequence(node, *map(self.builder.guard, checks))
+
     def _number(self, shape: NumberShape) -> NodeId:
         if shape is FREE_NUMBER:
             return self.prelude.number
@@ -167,16 +188,26 @@ class Lowering:
         every = self.prelude.every
         if shape.values is not None:
             node = number_values(self.builder, shape.values, every=every)
-            return self._shared(("numbers", shape.values), node) if len(shape.values) > _INLINE_VALUES else node
+            node = self._shared(("numbers", shape.values), node) if len(shape.values) > _INLINE_VALUES else node
+            return self.checked(node, shape.checks)
         key = (shape.integer, shape.low, shape.low_open, shape.high, shape.high_open, shape.multiples, shape.avoided)
         known = self._leaves.get(key)
-        if known is not None:
-            return known
-        built = bounded_number(self.builder, shape, every=every, integral_fractions=self.prelude.integral_fractions)
-        if isinstance(built, Problem):
-            self.report((built,))
-            return self.builder.never
-        return self._shared(key, built)
+        if known is None:
+            known = self._shared(key, self._bounded_number(shape))
+        return self.checked(known, shape.checks)
+
+    def _bounded_number(self, shape: NumberShape) -> NodeId:
+        every, integral = self.prelude.every, self.prelude.integral_fractions
+        built = bounded_number(self.builder, shape, every=every, integral_fractions=integral)
+        if not isinstance(built, Problem):
+            return built
+        whole = ValidValue(f"number {id(shape)}", lambda value: number_fits(Decimal(value), shape))
+        self.kept.append(shape)
+        bounds = replace(shape, multiples=(), avoided=())
+        bounded = bounded_number(self.builder, bounds, every=every, integral_fractions=integral)
+        if isinstance(bounded, Problem):
+            bounded = self.prelude.integer if shape.integer else self.prelude.number
+        return self.checked(bounded, (whole,))
 
     def _string(self, shape: StringShape) -> NodeId:
         if shape is FREE_STRING:
@@ -184,19 +215,31 @@ class Lowering:
         if shape.problems:
             self.report(shape.problems)
         if shape.values is not None:
-            if len(shape.values) <= _INLINE_VALUES:
-                return string_values(self.prelude, shape.values)
             known = self._leaves.get(("strings", shape.values))
-            return known or self._shared(("strings", shape.values), string_values(self.prelude, shape.values))
+            if known is None:
+                known = string_values(self.prelude, shape.values)
+                if len(shape.values) > _INLINE_VALUES:
+                    known = self._shared(("strings", shape.values), known)
+            return self.checked(known, shape.checks)
         key = (shape.minimum, shape.maximum, shape.rules, shape.excluded)
         known = self._leaves.get(key)
-        if known is not None:
-            return known
+        if known is None:
+            known = self._shared(key, self._constrained_string(shape))
+        return self.checked(known, shape.checks)
+
+    def _constrained_string(self, shape: StringShape) -> NodeId:
         built = constrained_string(self.prelude, shape)
-        if isinstance(built, Problem):
+        if not isinstance(built, Problem):
+            return built
+        try:
+            string_fits("", shape)
+        except GrammarError:
             self.report((built,))
             return self.builder.never
-        return self._shared(key, built)
+        whole = ValidValue(f"string {id(shape)}", lambda value: string_fits(value, shape))
+        self.kept.append(shape)
+        measured = constrained_string(self.prelude, StringShape(shape.minimum, shape.maximum))
+        return self.checked(self.prelude.string if isinstance(measured, Problem) else measured, (whole,))
 
     def name(self, language: Dfa) -> NodeId:
         """A whole name of the language."""
@@ -222,7 +265,7 @@ class Lowering:
             if shape.problems:
                 self.report(shape.problems)
             rule = self.builder.declare_rule(shape.pointer or "#")
-            known = self._shapes[key] = self.builder.call(rule)
+            known = self._shapes[key] = self.checked(self.builder.call(rule), shape.checks)
             self._pending.append((rule, shape, depth))
         return known
 
@@ -246,7 +289,7 @@ def _below(shape: ArrayShape | ObjectShape) -> list[ArrayShape | ObjectShape]:
         nodes = [node for _, node, _ in shape.members] + [node for _, node in shape.extras]
         nodes += [node for _, _, node in shape.some_extras]
     elif shape.hits:
-        nodes = [node for pair in shape.hits for node in pair]
+        nodes = [node for ways in shape.hits for _, node in ways]
     else:
         nodes = shape.prefix_nodes if shape.items_node is None else [*shape.prefix_nodes, shape.items_node]
     below: list[ArrayShape | ObjectShape] = []

@@ -30,6 +30,8 @@ __all__ = ["goal_of_name", "link_object", "witnessed"]
 
 _MAX_CLASSES = 64
 """Classes of names of one object; beyond this it is refused."""
+_MAX_WITNESSED = 256
+"""Ways in which the properties of one object break a rule; beyond this it is refused."""
 _MAX_SOME = 5
 """Undeclared properties of several kinds that an object must have; beyond this it is refused."""
 
@@ -127,8 +129,8 @@ def witnessed(shape: ObjectShape, make: MakeNode) -> list[ObjectShape]:
     distinct = {(names, _witness_key(witness)): (names, witness) for names, witness in shape.witnesses}
     for names, witness in distinct.values():
         shapes = [better for one in shapes for better in _with_witness(one, names, witness, make)]
-        if len(shapes) > _MAX_CLASSES:
-            reason = f"more than {_MAX_CLASSES} combinations of properties that break a rule"
+        if len(shapes) > _MAX_WITNESSED:
+            reason = f"more than {_MAX_WITNESSED} combinations of properties that break a rule"
             return [_fresh(shapes[0], problems=(*shape.problems, Problem(shape.pointer, "not", reason)))]
     return shapes
 

@@ -9,17 +9,19 @@ from __future__ import annotations
 from typing import Any
 
 from ...errors import GrammarError, LimitExceeded, Problem
+from ...guards import ValidValue
 from .arrays import link_contains
+from .checks import is_open, relaxed
 from .combine import both, both_numbers, no_string
+from .disjoint import Judge
 from .dynamic import References
-from .formats import FORMATS, KNOWN_FORMATS
+from .formats import ALL_FORMATS, FORMATS, KNOWN_FORMATS
 from .given_values import values_node
 from .in_place import PendingNode
-from .keywords import ARRAY, BOOLEAN, EVERY, INTEGER, NULL, NUMBER, OBJECT, STRING, TYPE_BITS, Group
+from .keywords import ARRAY, BOOLEAN, EVERY, INTEGER, NULL, NUMBER, OBJECT, STRING, TYPE_BITS, Draft, Group
 from .names import link_object, witnessed
 from .notes import Note
 from .numbers import as_decimal
-from .refused import array_problems
 from .resources import Document, RemoteReference
 from .shapes import (
     ANY,
@@ -44,6 +46,7 @@ from .shapes import (
 )
 from .string_languages import follows_pattern, pattern_fault
 from .unevaluated import Unevaluated
+from .validity import Validity
 
 __all__ = ["Normaliser"]
 
@@ -66,6 +69,7 @@ class Normaliser:
         self.document = document
         self.references = References(document)
         self.unevaluated = Unevaluated(self)
+        self.judge = Judge(self.peek)
         self.chosen: dict[int, int] = {}
         """By the identity of schemas of our own with ``oneOf``: the only branch that counts."""
         self.assert_formats = assert_formats
@@ -81,6 +85,8 @@ class Normaliser:
         self._negated: dict[tuple[object, ...], dict[str, Any]] = {}
         self.asked_by: dict[int, str] = {}
         """Negations of our own making, by identity, and the keyword that they serve."""
+        self.validity = Validity(document, self.targets, assert_formats=assert_formats)
+        self._checks: dict[object, ValidValue | None] = {}
         self._peeking = 0
         self.work = 0
 
@@ -187,6 +193,24 @@ class Normaliser:
                 return node
             stack[-1].receive(node)
 
+    def settled(self, node: Node, goal: Goal) -> Node:
+        """The node of a goal; where some of it is not settled, one that allows more, and checks the rest."""
+        if not is_open(node):
+            return node
+        check = self.check(goal)
+        return node if check is None else relaxed(node, check)
+
+    def check(self, goal: Goal) -> ValidValue | None:
+        """The check that a finished value is valid under a goal, ``None`` where that is beyond us too."""
+        key = goal_key(goal)
+        if key not in self._checks:
+            if self.validity.fault(goal) is None:
+                name = f"{id(self)}: {key}"
+                self._checks[key] = ValidValue(name, lambda value: self.validity.holds(goal, value))
+            else:
+                self._checks[key] = None
+        return self._checks[key]
+
     def peek(self, goal: Goal) -> Node:
         """The node of a goal if it can be told now; else ``ANY``, which is safe where only disjointness matters."""
         if not goal:
@@ -206,7 +230,8 @@ class Normaliser:
         key = id(schema)
         node = self._own.get(key)
         if node is None:
-            node = self._own[key] = self._make_own(schema, self.document.groups[key])
+            made = self._make_own(schema, self.document.groups[key])
+            node = self._own[key] = self.settled(made, (schema,))
         return node
 
     def _make_own(self, schema: dict[str, Any], groups: int) -> Node:
@@ -304,7 +329,15 @@ class Normaliser:
         name = schema.get("format")
         if name is not None and self.assert_formats:
             if name in FORMATS:
+                if name == "hostname" and self.document.dialect(schema).draft <= Draft.DRAFT6:
+                    name = "hostname of RFC 1034"
                 rules += (TextRule("format", name),)
+                known = ALL_FORMATS[name]
+                maximum = known.most if maximum is None else min(maximum, known.most or maximum)
+                if known.left_out:
+                    self.notes[Note(pointer, "format", f"of the format {name!r}, {known.left_out} are not taken")] = (
+                        None
+                    )
             elif name in KNOWN_FORMATS:
                 problems += (Problem(pointer, "format", f"the format {name!r} is not enforced yet"),)
             else:
@@ -330,9 +363,10 @@ class Normaliser:
             self.goal(rest),
             int(schema.get("minItems", 0)),
             None if longest is None else int(longest),
-            array_problems(schema, pointer),
+            (),
             pointer,
             contains,
+            schema.get("uniqueItems") is True and (longest is None or longest > 1),
         )
 
     def _contains(self, schema: dict[str, Any]) -> tuple[Contains, ...]:

@@ -9,6 +9,8 @@ from ...ir import IR
 
 __all__ = ["Lowered", "Note"]
 
+_FIELDS = tuple(field.name for field in fields(IR))
+
 
 class Note(NamedTuple):
     """Something that is not enforced, for JSON Schema makes it an annotation: where, which keyword, and what."""
@@ -30,4 +32,4 @@ class Lowered(IR):
     @classmethod
     def of(cls, ir: IR, notes: tuple[Note, ...]) -> Self:
         """The same grammar with notes."""
-        return cls(**{field.name: getattr(ir, field.name) for field in fields(IR)}, notes=notes)
+        return cls(**{name: getattr(ir, name) for name in _FIELDS}, notes=notes)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from decimal import Decimal
+from fractions import Fraction
 from functools import lru_cache
+from math import ceil, floor, lcm
 
 from ...errors import Problem
 from ...ir import Builder, NodeId
@@ -17,6 +19,8 @@ _DIGIT = ((48, 57),)
 _NONZERO = ((49, 57),)
 _AT_LEAST, _ABOVE, _AT_MOST, _BELOW = frozenset({0, 1}), frozenset({1}), frozenset({-1, 0}), frozenset({-1})
 _MAX_BOUND_DIGITS = 400
+_MAX_LISTED = 2_000
+"""Multiples between bounds that are listed one by one."""
 
 
 def as_decimal(number: float | Decimal) -> Decimal:
@@ -114,12 +118,15 @@ def bounded_number(builder: Builder, shape: NumberShape, *, every: bool, integra
     given = (*bounds, *shape.multiples, *shape.avoided)
     if any(abs(number.adjusted()) > _MAX_BOUND_DIGITS for number in given if number):
         return Problem(shape.pointer, "minimum/maximum/multipleOf", "a number of more than 400 digits")
-    multiples = shape.multiples
+    multiples = common_multiple(shape.multiples, integer=shape.integer)
     fraction_digits: int | None = None
-    if shape.integer:
-        multiples = (*multiples, Decimal(1))
-        fraction_digits = None if every and integral_fractions else 0
-    elif multiples and not every:
+    if shape.integer and not (every and integral_fractions):
+        fraction_digits = 0
+    if shape.multiples and shape.low is not None and shape.high is not None:
+        values = _listed(shape, multiples[0], every=every)
+        if values is not None:
+            return number_values(builder, values, every=every and (integral_fractions or not shape.integer))
+    if not shape.integer and multiples and not every:
         fraction_digits = max(1, *(-int(number.normalize().as_tuple().exponent) for number in multiples))
     key = (shape.low, shape.low_open, shape.high, shape.high_open, multiples, fraction_digits, every, shape.avoided)
     try:
@@ -132,6 +139,49 @@ def bounded_number(builder: Builder, shape: NumberShape, *, every: bool, integra
     if negative is not None:
         parts.append(builder.sequence(builder.literal("-"), builder.fragment(negative)))
     return builder.alternation(*parts)
+
+
+def common_multiple(multiples: tuple[Decimal, ...], *, integer: bool) -> tuple[Decimal, ...]:
+    """The one number of which all multiples of all these (and all integers, if asked) are multiples; none for none.
+
+    >>> common_multiple((Decimal("0.5"), Decimal("0.75")), integer=False)
+    (Decimal('1.5'),)
+    """
+    steps = (*multiples, Decimal(1)) if integer else multiples
+    if not steps:
+        return ()
+    scale = max(0, *(-int(step.normalize().as_tuple().exponent) for step in steps))
+    return (_exact(lcm(*(int(Fraction(step) * 10**scale) for step in steps)), scale),)
+
+
+def _exact(whole: int, scale: int) -> Decimal:
+    """``whole / 10**scale``, whatever the precision of the context."""
+    return Decimal(f"{whole}e{-scale}")
+
+
+def _listed(shape: NumberShape, step: Decimal, *, every: bool) -> list[NumberValue] | None:
+    """The multiples between the bounds, if they are few."""
+    assert shape.low is not None
+    assert shape.high is not None
+    unit = Fraction(step)
+    first, last = ceil(Fraction(shape.low) / unit), floor(Fraction(shape.high) / unit)
+    if last - first >= _MAX_LISTED:
+        return None
+    scale = max(0, -int(step.as_tuple().exponent))
+    scaled = int(unit * 10**scale)
+    values: list[NumberValue] = []
+    for index in range(first, last + 1):
+        exact = index * unit
+        if (shape.low_open and exact == Fraction(shape.low)) or (shape.high_open and exact == Fraction(shape.high)):
+            continue
+        if any((exact / Fraction(other)).denominator == 1 for other in shape.avoided):
+            continue
+        value = _exact(index * scaled, scale)
+        if exact.denominator == 1:
+            values.append((value, str(exact.numerator)))
+        if exact.denominator != 1 or not (shape.integer or every):
+            values.append((value, plain_text(value)))
+    return values
 
 
 @lru_cache(maxsize=1024)

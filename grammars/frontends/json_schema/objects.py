@@ -1,15 +1,19 @@
 """Objects: declared properties in the order of the schema, then the required undeclared, then all others.
 
 What may follow once some property is written is a chain of rules, so that the size stays linear however many
-properties are optional. That the names beyond the declared ones differ among themselves is not enforced.
+properties are optional. Names beyond the declared ones differ among themselves by a guard; in any order, the declared
+ones by a register (:mod:`.any_order`).
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...errors import Problem
+from ...guards import ValidValue
 from ...ir import NodeId
+from .any_order import any_order_body
 from .counted import counted_body
 from .prelude import Frame
 from .shapes import Node, ObjectShape
@@ -19,7 +23,7 @@ from .undeclared import Undeclared
 if TYPE_CHECKING:
     from .lower import Lowering
 
-__all__ = ["count_is_possible", "key_of", "object_body"]
+__all__ = ["count_check", "count_is_possible", "key_of", "object_body"]
 
 _Members = list[tuple[str, Node, bool]]
 
@@ -32,6 +36,12 @@ def count_is_possible(shape: ObjectShape, live: int, extra: bool) -> bool:
     return extra or shape.minimum <= live
 
 
+def count_check(shape: ObjectShape) -> ValidValue:
+    """That an object has as many properties as the shape allows."""
+    least, most = shape.minimum, shape.maximum
+    return ValidValue(f"{least} to {most} properties", lambda value: least <= len(value) <= (most or len(value)))
+
+
 def object_body(lowering: Lowering, shape: ObjectShape, depth: int) -> NodeId:
     """All objects of the shape."""
     builder = lowering.builder
@@ -39,6 +49,9 @@ def object_body(lowering: Lowering, shape: ObjectShape, depth: int) -> NodeId:
     inside = lowering.layout.inside(depth)
     members = [member for member in shape.members if member[1].is_productive]
     others = Undeclared(lowering, shape, frame, inside)
+    if lowering.any_order and len(members) + (others.any is not None) + len(others.serving) > 1:
+        others.share()
+        return any_order_body(lowering, shape, members, others, depth)
     required = sum(needed for _, _, needed in members)
     least, most = shape.minimum, shape.maximum
     if most is not None and most == required:
@@ -50,10 +63,10 @@ def object_body(lowering: Lowering, shape: ObjectShape, depth: int) -> NodeId:
         required = least
     if least > max(required, 1) or (most is not None and (others.any is not None or most < len(members))):
         counted = counted_body(lowering, shape, members, others, depth)
-        if isinstance(counted, Problem):
-            lowering.report((counted,))
-            return frame.empty_object
-        return counted
+        if not isinstance(counted, Problem):
+            return counted
+        uncounted = object_body(lowering, replace(shape, minimum=0, maximum=None), depth)
+        return lowering.checked(uncounted, (count_check(shape),))
     leading = next((index for index, member in enumerate(members) if member[2]), len(members))
     if shape.some or leading == len(members):
         others.share()

@@ -11,6 +11,7 @@ from decimal import Decimal
 from typing import Any, Literal, NamedTuple
 
 from ...errors import Problem
+from ...guards import ValidValue
 from ...ir.regular import Dfa
 
 __all__ = [
@@ -78,6 +79,8 @@ class NumberShape:
     problems: tuple[Problem, ...] = ()
     pointer: str = ""
     avoided: tuple[Decimal, ...] = ()
+    checks: tuple[ValidValue, ...] = ()
+    """Asked of the finished value, here and in the other shapes."""
 
 
 class TextRule(NamedTuple):
@@ -99,6 +102,11 @@ class StringShape:
     values: tuple[str, ...] | None = None
     problems: tuple[Problem, ...] = ()
     pointer: str = ""
+    checks: tuple[ValidValue, ...] = ()
+
+
+MOST_CONTAINS = 4
+"""Different ``contains`` of one array that are counted by states."""
 
 
 class Contains(NamedTuple):
@@ -125,11 +133,14 @@ class ArrayShape:
     problems: tuple[Problem, ...] = ()
     pointer: str = ""
     contains: tuple[Contains, ...] = ()
+    distinct: bool = False
+    """Whether no two items may be equal."""
+    checks: tuple[ValidValue, ...] = ()
     # once linked:
     prefix_nodes: list[Node] = field(default_factory=list)
     items_node: Node | None = None
-    hits: list[tuple[Node, Node]] = field(default_factory=list)
-    """By position, the last for all that follow: an item that ``contains`` counts, and one that it does not."""
+    hits: list[list[tuple[int, Node]]] = field(default_factory=list)
+    """By position, the last for all that follow: items with bits for which of ``contains`` count them."""
     linked: bool = False
     productive: bool = False
 
@@ -170,6 +181,7 @@ class ObjectShape:
     """Properties that there must be, none of the given names."""
     some: tuple[Witness, ...] = ()
     """Undeclared properties that there must be."""
+    checks: tuple[ValidValue, ...] = ()
     # once linked:
     members: list[tuple[str, Node, bool]] = field(default_factory=list)
     extras: list[tuple[Dfa | None, Node]] = field(default_factory=list)

@@ -15,16 +15,19 @@ from ...ir.regular import (
     complement,
     difference,
     from_ir,
+    has_length,
     intersection,
-    is_empty,
     length_range,
     lengths,
+    meet,
     minimise,
     one_of,
     text_from_bytes,
     union,
 )
 from ..regex import parse_regex, regex_automaton
+from ..regex.automaton import pattern_nfa
+from ..regex.search import search_pattern
 from .shapes import StringShape, TextRule
 
 __all__ = [
@@ -42,6 +45,7 @@ __all__ = [
     "rule_language",
     "rule_lengths",
     "share_a_text",
+    "unmeasured",
     "within",
     "without",
 ]
@@ -51,10 +55,20 @@ _MAX_PRODUCT = 40_000
 ALL_TEXT = lengths(TEXT, 0)
 
 
-@lru_cache(maxsize=1024)
 def pattern_language(pattern: str) -> Dfa:
     """All texts in which an ECMA-262 pattern is found. Raises GrammarError: malformed, or too large."""
-    return regex_automaton(pattern, dialect="ecma", search=True)
+    found = _pattern_language(pattern)
+    if isinstance(found, GrammarError):
+        raise found
+    return found
+
+
+@lru_cache(maxsize=1024)
+def _pattern_language(pattern: str) -> Dfa | GrammarError:
+    try:
+        return regex_automaton(pattern, dialect="ecma", search=True)
+    except GrammarError as error:  # kept, for it may have taken long to find out
+        return error.with_traceback(None)
 
 
 @lru_cache(maxsize=4096)
@@ -136,34 +150,52 @@ def without(language: Dfa, texts: tuple[str, ...]) -> Dfa:
 
 
 @lru_cache(maxsize=512)
-def _language(
-    minimum: int,
-    maximum: int | None,
-    rules: tuple[TextRule, ...],
-    excluded: tuple[str, ...],
-    values: tuple[str, ...] | None,
-) -> Dfa:
+def _unmeasured(rules: tuple[TextRule, ...], excluded: tuple[str, ...], values: tuple[str, ...] | None) -> Dfa:
     if values is not None:
         return one_of(TEXT, [map(ord, value) for value in values])
-    if not rules:
-        return without(lengths(TEXT, minimum, maximum), excluded)
-    language = rule_language(rules[0])
-    for rule in rules[1:]:
-        language = join(language, rule_language(rule))
-    return without(within(language, minimum, maximum), excluded)
+    language = ALL_TEXT
+    for rule in rules:
+        language = rule_language(rule) if language is ALL_TEXT else join(language, rule_language(rule))
+    return without(language, excluded)
+
+
+def unmeasured(shape: StringShape) -> Dfa:
+    """All strings of a shape but for its lengths. Raises :class:`~grammars.errors.GrammarError` where too large."""
+    return _unmeasured(shape.rules, shape.excluded, shape.values)
+
+
+@lru_cache(maxsize=512)
+def _measured(language: Dfa, minimum: int, maximum: int | None) -> Dfa:
+    return within(language, minimum, maximum)
 
 
 def language_of(shape: StringShape) -> Dfa:
     """All strings of a shape. Raises :class:`~grammars.errors.GrammarError` where that is too large."""
-    return _language(shape.minimum, shape.maximum, shape.rules, shape.excluded, shape.values)
+    return _measured(unmeasured(shape), shape.minimum, shape.maximum)
 
 
 def share_a_text(left: StringShape, right: StringShape) -> bool:
     """Whether some string is in both; also where that would be too large to tell."""
     try:
-        return not is_empty(intersection(language_of(left), language_of(right)))
+        language = join(unmeasured(left), unmeasured(right))
+    except GrammarError:
+        return _may_share(left, right) and _may_share(right, left)
+    ends = [end for end in (left.maximum, right.maximum) if end is not None]
+    return has_length(language, max(left.minimum, right.minimum), min(ends) if ends else None)
+
+
+def _may_share(large: StringShape, small: StringShape) -> bool:
+    """Whether a pattern of the first, which may be too large to determinise, has a text of the second."""
+    try:
+        language = language_of(small)
     except GrammarError:
         return True
+    for rule in large.rules:
+        if rule.kind == "pattern" and rule.holds:
+            nfa = pattern_nfa(search_pattern(parse_regex(rule.text, dialect="ecma")))
+            if not meet(nfa, language):
+                return False
+    return True
 
 
 def any_of(shapes: tuple[StringShape, ...]) -> Dfa:

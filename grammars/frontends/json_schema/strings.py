@@ -9,21 +9,35 @@ from functools import lru_cache
 from ...errors import GrammarError, Problem
 from ...ir import NodeId
 from ...ir.charset import Charset
-from ...ir.regular import BYTES, TEXT, Dfa, Nfa, from_ir, lengths, minimise, to_fragment, to_node
+from ...ir.regular import (
+    BYTES,
+    TEXT,
+    Dfa,
+    Nfa,
+    counted_node,
+    from_ir,
+    lengths,
+    minimise,
+    rules_of,
+    to_fragment,
+    to_node,
+)
 from ...ir.utf8 import Fragment
 from ..regex import lower_search
-from .formats import FORMATS
+from .formats import ALL_FORMATS
 from .layout import Layout
 from .prelude import Prelude, prelude_of
 from .shapes import StringShape, TextRule
 from .spelling import json_text
-from .string_languages import format_language, language_of, rule_lengths, without
+from .string_languages import format_language, rule_lengths, unmeasured, without
 
 __all__ = ["constrained_string", "other_name", "string_language", "string_values"]
 
 _BLOCK = 256
 _SHARE_CHARACTERS = 32
 """States of an automaton, or copies in a pattern, beyond which its sets of characters become rules."""
+_FEW_RANGES = 4
+"""Ranges of characters that need no rule of their own where no escape has to be read."""
 _COUNTS = re.compile(r"[{,]([0-9]{1,6})\}")
 
 
@@ -44,9 +58,9 @@ def constrained_string(prelude: Prelude, shape: StringShape) -> NodeId | Problem
             return _other_than(prelude, shape)
         rule = shape.rules[0]
         if len(shape.rules) > 1 or not rule.holds or shape.excluded or not _lengths_hold(shape, rule):
-            return string_language(prelude, language_of(shape))
+            return string_language(prelude, unmeasured(shape), shape.minimum, shape.maximum)
         if rule.kind == "format":
-            return builder.sequence(quote, builder.fragment(_format_fragment(rule.text, prelude.every)), quote)
+            return builder.sequence(quote, _format(prelude, rule.text), quote)
         copies = max((int(number) for number in _COUNTS.findall(rule.text)), default=0)
         characters = _characters_of(prelude, copies)
         return builder.sequence(quote, lower_search(rule.text, builder, characters=characters), quote)
@@ -71,26 +85,32 @@ def _characters(prelude: Prelude, minimum: int, maximum: int | None) -> NodeId:
     return builder.sequence(least, builder.alternation(fewer, full))
 
 
-def string_language(prelude: Prelude, language: Dfa) -> NodeId:
-    """The members of an automaton over text as whole JSON strings."""
+def string_language(prelude: Prelude, language: Dfa, minimum: int = 0, maximum: int | None = None) -> NodeId:
+    """The members of an automaton over text as whole JSON strings; those of some lengths."""
     quote, builder = prelude.quote, prelude.builder
-    characters = _characters_of(prelude, len(language.accepting))
-    return builder.sequence(quote, to_node(language, builder, characters=characters), quote)
+    if not minimum and maximum is None:
+        characters = _characters_of(prelude, len(language.accepting))
+        return builder.sequence(quote, to_node(language, builder, characters=characters), quote)
+    characters = _characters_of(prelude, len(language.accepting) + (minimum if maximum is None else maximum))
+    return builder.sequence(quote, counted_node(language, minimum, maximum, builder, characters=characters), quote)
 
 
 def _characters_of(prelude: Prelude, copies: int) -> Callable[[Charset], NodeId]:
     """How one of a set of characters is written where there may be so many copies of it.
 
-    Where every spelling is taken, many copies call a rule: spelled out, every escape would stand in each.
+    Many copies call a rule: spelled out, every range of bytes (and every escape) would stand in each.
     """
-    if not prelude.every or copies <= _SHARE_CHARACTERS:
+    if copies <= _SHARE_CHARACTERS:
         return prelude.characters
     known: dict[Charset, NodeId] = {}
 
     def character(members: Charset) -> NodeId:
         node = known.get(members)
         if node is None:
-            node = known[members] = prelude.builder.rule("character", prelude.characters(members))
+            node = prelude.characters(members)
+            if prelude.every or len(members) > _FEW_RANGES:
+                node = prelude.builder.rule("character", node)
+            known[members] = node
         return node
 
     return character
@@ -102,7 +122,7 @@ def _lengths_hold(shape: StringShape, rule: TextRule) -> bool:
     if not minimum and maximum is None:
         return True
     if rule.kind == "format":
-        known = FORMATS[rule.text]
+        known = ALL_FORMATS[rule.text]
         if minimum <= known.shortest and (maximum is None or (known.longest is not None and known.longest <= maximum)):
             return True
     span = rule_lengths(rule)
@@ -124,6 +144,22 @@ def _other_than(prelude: Prelude, shape: StringShape) -> NodeId:
     if maximum is None or maximum > longest:
         ways.append(_characters(prelude, max(longest + 1, minimum), maximum))
     return builder.sequence(quote, builder.alternation(*ways), quote)
+
+
+def _format(prelude: Prelude, name: str) -> NodeId:
+    """The strings of a format without quotes."""
+    builder, every = prelude.builder, prelude.every
+    if name == "idn-email":  # its letters are too many to be spelled in one automaton
+        language = format_language(name, every=every)
+        return rules_of(language, builder, _characters_of(prelude, len(language.accepting)))
+    if not every or name not in ("time", "date-time"):
+        return builder.fragment(_format_fragment(name, every))
+    leap = format_language("leap-time")  # spelled in every way it would be a very large fragment
+    rare = rules_of(leap, builder, _characters_of(prelude, len(leap.accepting)))
+    time = builder.alternation(builder.fragment(_format_fragment("plain-time", every)), rare)
+    if name == "time":
+        return time
+    return builder.sequence(builder.fragment(_format_fragment("date-and-t", every)), time)
 
 
 @lru_cache(maxsize=64)

@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...ir import NodeId, RuleId
+from ...ir.regular import Dfa
 from .prelude import Frame
-from .shapes import ObjectShape
+from .shapes import Node, ObjectShape
 from .strings import other_name
 
 if TYPE_CHECKING:
@@ -37,22 +38,37 @@ class Undeclared:
         self.frame = frame
         self.least = 0
         self.most: int | None = None
-        builder = lowering.builder
-        declared = list(dict.fromkeys((*shape.properties, *shape.required)))
-        anything: list[NodeId] = []
-        serving: dict[int, list[NodeId]] = {}
-        for kinds, language, node in [*((0, *extra) for extra in shape.extras), *shape.some_extras]:
-            if node.is_productive:
-                name = other_name(lowering.prelude, declared) if language is None else lowering.name(language)
-                written = builder.sequence(name, frame.colon, lowering.value(node, inside))
-                (serving.setdefault(kinds, []) if kinds else anything).append(written)
-        self.any = builder.alternation(*anything) if anything else None
+        self._declared: list[str] | None = None
+        anything = [self._written(*extra, inside) for extra in shape.extras if extra[1].is_productive]
+        self.any = lowering.builder.alternation(*anything) if anything else None
         self._full = (1 << len(shape.some)) - 1
-        self._serving = {
-            kinds: lowering.rule(f"{shape.pointer} some", builder.alternation(*ways)) for kinds, ways in serving.items()
-        }
+        self.serving: dict[int, NodeId] = {}
+        if shape.some:
+            self._serve(inside)
         self._rules: dict[tuple[int, int], RuleId] = {}
         self._open: list[tuple[int, int]] = []
+
+    def _written(self, language: Dfa | None, node: Node, inside: int) -> NodeId:
+        """A property with a name of the language, ``None``: any but the declared."""
+        lowering = self.lowering
+        if language is not None:
+            name = lowering.name(language)
+        else:
+            if self._declared is None:
+                self._declared = list(dict.fromkeys((*self.shape.properties, *self.shape.required)))
+            name = other_name(lowering.prelude, self._declared)
+        written = (name, lowering.distinct_name, self.frame.colon, lowering.value(node, inside))
+        return lowering.builder.sequence(*written)
+
+    def _serve(self, inside: int) -> None:
+        """Rules for the properties that there must be, by which of them one property is."""
+        ways: dict[int, list[NodeId]] = {}
+        for kinds, language, node in self.shape.some_extras:
+            if node.is_productive:
+                ways.setdefault(kinds, []).append(self._written(language, node, inside))
+        for kinds, written in ways.items():
+            body = self.lowering.builder.alternation(*written)
+            self.serving[kinds] = self.lowering.rule(f"{self.shape.pointer} some", body)
 
     def share(self) -> None:
         """Make a rule of ``any``, for it stands in several places."""
@@ -71,11 +87,11 @@ class Undeclared:
     def after(self, count: int) -> NodeId:
         """What may follow ``count`` declared properties (at least one), the closing brace included."""
         builder, frame = self.lowering.builder, self.frame
+        if self.most is not None and count > self.most:
+            return builder.never
         if self._full:
             return self._finished(self._state(count, 0))
         missing = max(self.least - count, 0)
-        if self.most is not None and count > self.most:
-            return builder.never
         if self.any is None:
             return builder.never if missing else frame.close_object
         item = builder.sequence(frame.comma, self.any)
@@ -88,7 +104,7 @@ class Undeclared:
         if self.most == 0:
             return []
         ways = [] if self.any is None else [builder.sequence(self.any, self.after(1))]
-        for kinds, some in self._serving.items():
+        for kinds, some in self.serving.items():
             ways.append(self._finished(builder.sequence(some, self._state(1, kinds))))
         return ways
 
@@ -110,7 +126,7 @@ class Undeclared:
             if self.most is None or count < self.most:
                 if self.any is not None:
                     ways.append(builder.sequence(frame.comma, self.any, self._state(count + 1, served)))
-                for kinds, some in self._serving.items():
+                for kinds, some in self.serving.items():
                     if not kinds & served:
                         ways.append(builder.sequence(frame.comma, some, self._state(count + 1, served | kinds)))
             builder.define_rule(self._rules[key], builder.alternation(*ways))

@@ -12,6 +12,8 @@ True
 """
 
 from .alphabet import BYTES, TEXT, Alphabet
+from .bulk import rules_of
+from .counted import counted_node, has_length
 from .dfa import (
     Dfa,
     complement,
@@ -30,7 +32,7 @@ from .dfa import (
 from .encode import bytes_from_text, text_from_bytes
 from .markers import up_to_marker, without_marker
 from .minimise import minimise
-from .nfa import Nfa
+from .nfa import Nfa, meet
 from .read import from_ir
 from .write import to_fragment, to_node
 
@@ -42,16 +44,20 @@ __all__ = [
     "Nfa",
     "bytes_from_text",
     "complement",
+    "counted_node",
     "difference",
     "equivalent",
     "from_ir",
+    "has_length",
     "includes",
     "intersection",
     "is_empty",
     "length_range",
     "lengths",
+    "meet",
     "minimise",
     "one_of",
+    "rules_of",
     "shortest_member",
     "symmetric_difference",
     "text_from_bytes",

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from ...limits import DEFAULT_LIMITS, Limits
-from ..charset import Charset
+from ..charset import Charset, intersection
 from .alphabet import Alphabet, partition
 from .budget import Budget
 from .dfa import Dfa, from_rows
 
-__all__ = ["Nfa"]
+__all__ = ["Nfa", "meet"]
 
 
 class Nfa:
@@ -148,3 +148,29 @@ class _Subsets:
 
 def _joined(subsets: list[frozenset[int]]) -> frozenset[int]:
     return subsets[0] if len(subsets) == 1 else frozenset().union(*subsets)
+
+
+def meet(nfa: Nfa, dfa: Dfa, *, limits: Limits = DEFAULT_LIMITS) -> bool:
+    """Whether some text is a member of both: no subset is made, so the first may be one that cannot be determinised."""
+    if nfa.universe != dfa.alphabet.universe:
+        raise ValueError("expected automata over the same universe, got one over text and one over bytes")
+    touched = [
+        [index for index, members in enumerate(dfa.alphabet.classes) if intersection(charset, members)]
+        for charset in nfa.charsets
+    ]
+    rows, ends = dfa.transitions.tolist(), dfa.accepting.tolist()
+    budget = Budget(limits, "texts that two finite automata share", cost=4)
+    todo = [(state, dfa.start) for start in nfa.starts for state in nfa.closure(start)] if dfa.start else []
+    seen = set(todo)
+    while todo:
+        state, other = todo.pop()
+        if state in nfa.finals and ends[other]:
+            return True
+        for charset, target in nfa.edges[state]:
+            budget.spend(len(touched[charset]))
+            for after in {rows[other][index] for index in touched[charset]} - {0}:
+                for reached in nfa.closure(target):
+                    if (reached, after) not in seen:
+                        seen.add((reached, after))
+                        todo.append((reached, after))
+    return False

@@ -205,6 +205,48 @@ def test_sentencepiece(tmp_path: Path) -> None:
     assert tokenizer.token_bytes(261) == b" ab"
 
 
+BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
+PARTS = ["<", "s>", "u1", ">", "<u1", "a", "b", "ab"]  # out of which merges could make the tokens that are no text
+NO_TEXT = [("<unk>", 2), ("<s>", 3), ("</s>", 3), ("<u1>", 5), ("abab", 5)]
+
+
+@pytest.mark.parametrize("kind", ["llama", "gpt2"])
+def test_unknown_control_and_unused_tokens_are_no_text_whatever_merges_would_make(tmp_path: Path, kind: str) -> None:
+    plain = ["▁", *PARTS, *BYTES] if kind == "llama" else [*tiny_tokenizer_bytes(), "s>", "u1", "<u1", "ab"]
+    tokens = [*(token for token, _ in NO_TEXT), *plain]
+    types = [*(number for _, number in NO_TEXT), *(6 if token in BYTES else 1 for token in plain)]
+    merges = ["< u1", "< s>", "s >", "u 1", "<u1 >", "a b", "ab ab"]
+    order = {} if kind == "llama" else {"tokenizer__ggml__merges": merges}
+    scores = {"tokenizer__ggml__scores": [-float(index) for index in range(len(tokens))]} if kind == "llama" else {}
+    metadata = {"tokenizer__ggml__model": kind, "tokenizer__ggml__tokens": tokens, "tokenizer__ggml__token_type": types}
+    metadata |= {"tokenizer__ggml__unknown_token_id": 0, "tokenizer__ggml__bos_token_id": 1}
+    metadata |= {"tokenizer__ggml__eos_token_id": 2, **order, **scores}
+    write_gguf(tmp_path / "model.gguf", small(), tokenizer=False, **metadata)
+    tokenizer = load_model(tmp_path / "model.gguf", device="cpu").tokenizer
+    vocabulary = tokenizer.vocabulary(400)
+    for token_id, (token, _) in enumerate(NO_TEXT):
+        assert vocabulary.tokens[token_id] is None
+        assert tokenizer.token_bytes(token_id) == b""
+        for text in (token, f"a{token}b", f" {token} "):
+            ids = tokenizer.tokenize(text)
+            assert not set(ids) & set(range(len(NO_TEXT)))
+            assert tokenizer.detokenize(ids).strip() == text.strip()
+    assert tokens.index("ab") in tokenizer.tokenize(" ab")
+    assert vocabulary.tokens[tokens.index("ab")] == b"ab"
+
+
+def tiny_tokenizer_bytes() -> list[str]:
+    """The characters that stand for the 256 bytes."""
+    vocab = json.loads(tiny_tokenizer_json())["model"]["vocab"]
+    return [piece for piece in vocab if len(piece) == 1]
+
+
+def test_types_of_other_tokens_than_there_are_are_told(tmp_path: Path) -> None:
+    write_gguf(tmp_path / "model.gguf", small(), tokenizer__ggml__token_type=[1, 1])
+    with pytest.raises(ModelFilesError, match="400 tokens, but the types of 2"):
+        load_model(tmp_path / "model.gguf", device="cpu")
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

@@ -33,6 +33,17 @@ GOOD = {
         "1:2:3:4:5:6:7::",
     ],
     "email": ["joe.bloggs@example.com", "te~st@example.com", "a@b"],
+    "idn-email": ["실례@실례.테스트", "joe.bloggs@example.com", "a@é", "é.\U0001d54f@b"],
+    "hostname": [
+        "a",
+        "1host",
+        "www.example.com",
+        "a--b.c-d",
+        "x" * 63,
+        ".".join(["x" * 63] * 3 + ["y" * 61]),
+        "ab",
+        "a-b",
+    ],
     "uri": ["http://foo.bar/?baz=qux#quux", "urn:oasis:names", "mailto:a@b.c", "http://[::1]:80/a%20b", "x:"],
     "uri-reference": ["", "/abc", "//host/p", "#frag", "a/b:c", "http://x", "?q"],
     "json-pointer": ["", "/", "/foo/0/a~1b/~0", "/é"],
@@ -50,6 +61,20 @@ BAD = {
     "ipv4": ["256.0.0.1", "1.2.3", "1.2.3.4.5", "01.2.3.4", "1.2.3.x"],
     "ipv6": ["1::2::3", "12345::", "::g", "1:2:3:4:5:6:7", ":1", "1:2:3:4:5:6:7:8:9", "::1.2.3", "1:2:3:4:5:6:7:8::"],
     "email": ["2962", ".test@example.com", "a..b@example.com", "a@-b.c", "a b@c", "@b", "a@"],
+    "idn-email": ["2962", "é", "é@", "a@é-", "a＠b", "a é@b"],
+    "hostname": [
+        "",
+        ".",
+        "a.",
+        ".a",
+        "-a",
+        "a-",
+        "a_b",
+        "x" * 64,
+        ".".join(["x" * 63] * 3 + ["y" * 62]),
+        "xn--X",
+        "ab--c",
+    ],
     "uri": ["//foo.bar", "/abc", "abc", "\\\\WINDOWS", "http:// x", "1a:b", "http://a%2", "http://[::x]"],
     "uri-reference": ["\\\\WINDOWS", "#a#b", "a b", "1:b", "%"],
     "json-pointer": ["a", "/~", "/a~2", "#/a"],
@@ -102,6 +127,28 @@ def test_what_python_writes(moment: datetime.datetime, identity: uuid.UUID) -> N
 def test_the_judge_agrees(name: str) -> None:
     checker = Draft202012Validator({"format": name}, format_checker=Draft202012Validator.FORMAT_CHECKER)
     assert [text for text in GOOD[name] if not checker.is_valid(text)] == []
+
+
+def test_leap_seconds_are_read() -> None:
+    taken = language({"format": "date-time"}, "any")
+    good = [
+        "1998-12-31T23:59:60Z",
+        "1998-12-31t15:59:60.5-08:00",
+        "2016-12-31T05:29:60+05:30",
+        "2016-12-31T23:59:60-00:00",
+    ]
+    bad = ["1998-12-31T22:59:60Z", "1998-12-31T23:59:60+01:00", "1998-12-31T23:59:61Z", "1998-12-31T05:29:60+05:15"]
+    assert [taken.takes_value(text) for text in good + bad] == [True] * 4 + [False] * 4
+    assert not language({"format": "time"}, "compact").takes_value("23:59:60Z")  # they are not written
+    assert language({"format": "time", "minLength": 1, "pattern": ":60"}, "any").takes_value("23:59:60Z")
+
+
+def test_older_drafts_take_any_label() -> None:
+    schema = {"$schema": "http://json-schema.org/draft-04/schema#", "format": "hostname"}
+    assert language(schema).takes_value("xn--X")
+    found = language({"format": "hostname"})
+    assert not found.takes_value("xn--X")
+    assert "xn--" in found.ir.notes[0].message
 
 
 def test_escapes_are_taken_where_all_are() -> None:

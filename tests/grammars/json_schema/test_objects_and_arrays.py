@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from grammars.errors import UnsatisfiableGrammar, UnsupportedSchema
+from grammars.errors import UnsatisfiableGrammar
 
 from .texts import language
 
@@ -83,9 +83,36 @@ def test_counts_that_need_no_counting(counts: dict[str, Any], good: list[Any], b
     assert not any(_takes(schema, bad))
 
 
-def test_names_that_would_have_to_differ_are_refused() -> None:
-    with pytest.raises(UnsupportedSchema, match="undeclared names differ among themselves"):
-        language({"type": "object", "minProperties": 2})
+@pytest.mark.parametrize("whitespace", ["compact", "any"])
+def test_undeclared_names_differ(whitespace: str) -> None:
+    two = language({"type": "object", "minProperties": 2, "properties": {"z": True}}, whitespace)
+    assert two.takes('{"a":1,"b":1}')
+    assert two.takes('{"z":1,"b":1}')
+    assert not two.takes('{"a":1,"a":2}')
+    assert not two.takes('{"z":1,"b":1,"b":1}')
+    assert not two.takes('{"a":1}')
+    if whitespace == "any":
+        assert not two.takes(r'{"a":1,"\u0061":2}')
+
+
+@pytest.mark.parametrize("order", ["schema", "any"])
+def test_distinct_items(order: str) -> None:
+    distinct = language({"uniqueItems": True, "minItems": 1}, "any", property_order=order)
+    for text in ('["a","b"]', "[1,2,[1]]", '[{"a":1,"b":2},{"a":1}]', "[0,false,null,[],{}]", '"a"'):
+        assert distinct.takes(text), text
+    for text in ('["a","\\u0061"]', "[1,1.0]", '[{"a":1,"b":2},{"b":2,"a":10e-1}]', "[[],[ ]]", "[true,true]", "[]"):
+        assert not distinct.takes(text), text
+    nested = language({"items": {"uniqueItems": True}, "maxItems": 2}, property_order=order)
+    assert nested.takes("[[1,2],[1,2]]")
+    assert not nested.takes("[[1,2],[1,1]]")
+    pair = {
+        "uniqueItems": True,
+        "prefixItems": [{"type": "integer"}],
+        "items": {"type": "string"},
+        "contains": {"const": "x"},
+    }
+    assert language(pair, property_order=order).takes('[1,"x","y"]')
+    assert not language(pair, property_order=order).takes('[1,"x","x"]')
 
 
 def test_optional_properties_that_allow_nothing_are_left_out() -> None:

@@ -9,38 +9,9 @@ import pytest
 
 from grammars.errors import GrammarError, LimitExceeded, SchemaError, UnsatisfiableGrammar, UnsupportedSchema
 from grammars.frontends.json_schema import lower_json_schema
-from grammars.frontends.json_schema.keywords import KEYWORDS, Role
 from grammars.limits import Limits
 
 from .texts import language
-
-REFUSED: dict[str, Any] = {
-    "uniqueItems": True,
-}
-
-
-def test_the_list_is_whole() -> None:
-    assert set(REFUSED) == {keyword.name for keyword in KEYWORDS if keyword.role is Role.REFUSED}
-
-
-def _schema(keyword: str, **more: Any) -> dict[str, Any]:
-    return {keyword: REFUSED[keyword], "then": False, **more}
-
-
-@pytest.mark.parametrize("keyword", sorted(REFUSED))
-def test_assertions_that_are_not_enforced_are_refused(keyword: str) -> None:
-    with pytest.raises(UnsupportedSchema) as caught:
-        language(_schema(keyword))
-    assert [(problem.pointer, problem.keyword) for problem in caught.value.problems] == [("", keyword)]
-
-
-@pytest.mark.parametrize("keyword", sorted(keyword.name for keyword in KEYWORDS if keyword.role is Role.REFUSED))
-def test_they_never_refuse_where_they_cannot_matter(keyword: str) -> None:
-    types = next(entry.types for entry in KEYWORDS if entry.name == keyword)
-    if types & 1:  # those for every type
-        return
-    assert language(_schema(keyword, type="integer")).takes("5")
-    assert language(_schema(keyword, enum=[5])).takes("5")
 
 
 def test_keywords_that_assert_nothing() -> None:
@@ -52,11 +23,9 @@ def test_keywords_that_assert_nothing() -> None:
 
 
 def test_what_is_not_enforced_is_never_taken_for_empty() -> None:
-    closed = {"uniqueItems": True, "items": False, "minItems": 2}
-    with pytest.raises(UnsupportedSchema, match="uniqueItems"):
-        language(closed)
-    with pytest.raises(UnsupportedSchema, match="/properties/x"):
-        language({"properties": {"x": closed | {"maxItems": 3}}})
+    closed = {"pattern": r"^(a)\1$", "type": "string", "enum": ["aa"]}
+    with pytest.raises(UnsupportedSchema, match="pattern"):
+        language({"properties": {"x": closed}, "required": ["x"]})
 
 
 def test_all_problems_at_once() -> None:
@@ -64,23 +33,18 @@ def test_all_problems_at_once() -> None:
         "type": "object",
         "properties": {
             "a": {"type": "string", "pattern": "x("},
-            "b": {
-                "type": "array",
-                "items": {"$ref": "other.json", "type": "string", "pattern": "y["},
-                "uniqueItems": True,
-            },
+            "b": {"type": "array", "items": {"$ref": "other.json", "type": "string", "pattern": "y["}},
             "c": {"$ref": "#/$defs/c"},
             "d": {"type": "integer", "pattern": "z{2,1}"},
             "e/f": {"$ref": "http://else.example/"},
         },
-        "$defs": {"c": {"not": {"$ref": "#/$defs/c"}}, "unused": {"uniqueItems": True}},
+        "$defs": {"c": {"not": {"$ref": "#/$defs/c"}}, "unused": {"pattern": "("}},
     }
     with pytest.raises(UnsupportedSchema) as caught:
         language(schema)
     assert [(problem.pointer, problem.keyword) for problem in caught.value.problems] == [
         ("/$defs/c", "not"),
         ("/properties/a", "pattern"),
-        ("/properties/b", "uniqueItems"),
         ("/properties/b/items", "$ref"),
         ("/properties/b/items", "pattern"),
         ("/properties/e~1f", "$ref"),

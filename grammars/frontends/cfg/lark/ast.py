@@ -79,7 +79,7 @@ class Json:
 
 @dataclass(frozen=True, slots=True)
 class Substring:
-    """``%regex {"substring_...": ...}``: any run of neighbouring chunks, or none of them."""
+    """``%regex {"substring_...": ...}``: any run of neighbouring chunks, at least one."""
 
     span: Span
     chunks: tuple[str, ...]

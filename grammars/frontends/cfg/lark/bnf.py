@@ -165,10 +165,9 @@ class _Making:
 
     def define_one(self, definition: Definition) -> None:
         name, place = definition.name, definition.span.start
-        table: dict[str, Definition] = (
-            {key: one for key, (one, _) in self.terminals.items()} if definition.is_terminal else self.rules
-        )
-        before = table.get(name)
+        before = self.rules.get(name)
+        if definition.is_terminal:
+            before = self.terminals[name][0] if name in self.terminals else None
         kind = "terminal" if definition.is_terminal else "rule"
         if definition.how == "define" and before is not None:
             fail(f"{kind} {name} is already defined; rename one, or use %override or %extend", self.text, place)
@@ -236,8 +235,7 @@ class _Making:
                         pending += node.branches
 
     def check_name(self, node: Name) -> None:
-        known: dict[str, object] = {**self.terminals} if node.is_terminal else {**self.rules}
-        if node.name not in known:
+        if node.name not in (self.terminals if node.is_terminal else self.rules):
             kind, remedy = ("terminal", "or import it") if node.is_terminal else ("rule", "or correct the name")
             fail(f"undefined {kind} {node.name}; define it, {remedy}", self.text, node.span.start)
         if not node.is_terminal and self.rules[node.name].parameters:

@@ -18,7 +18,7 @@ from ....ir.regular import Dfa, minimise
 from ....ir.regular.budget import Budget
 from ....ir.regular.dfa import from_rows
 from ....limits import Limits
-from .lexers import Lexer, Lexers
+from .lexers import Lexer, Lexers, Terminal
 
 __all__ = ["Boundaries", "Gap", "Obligations", "group_contexts"]
 
@@ -32,14 +32,18 @@ _JSON_STARTS = '{["-0123456789tfn'
 _FAILED = -1
 
 
-def group_contexts(lexers: Lexers, contexts: Iterable[int], names: tuple[str, ...]) -> list[int]:
-    """Join the contexts (sets of terminals, as bits) in which every terminal has the same rivals: the joined sets.
+def group_contexts(
+    lexers: Lexers, contexts: Iterable[int], names: tuple[str, ...], behind: list[int]
+) -> tuple[list[int], dict[int, int]]:
+    """Join the contexts (sets of terminals, as bits) in which every terminal has the same rivals.
 
-    Two terminals are rivals if one may take text that the other would, or take more of it.
+    ``behind`` are for each terminal those that may be looked for behind it. Returns the joined sets, and which of them
+    each context is in.
     """
-    rivals = _rivals(lexers, names)
-    ignored = sum(1 << names.index(name) for name in dict.fromkeys(lexers.bnf.ignored) if name in names)
+    ignored = sum(1 << names.index(name) for name in dict.fromkeys(lexers.bnf.ignored))
+    rivals = _Rivals(lexers, names, [bits | ignored for bits in behind]).all()
     groups: list[int] = []
+    group_of: dict[int, int] = {}
     for context in sorted(set(contexts), key=lambda bits: -bits.bit_count()):
         whole = context | ignored
         for index, group in enumerate(groups):
@@ -51,35 +55,81 @@ def group_contexts(lexers: Lexers, contexts: Iterable[int], names: tuple[str, ..
                 if part >> name & 1
             ):
                 groups[index] = union
+                group_of[context] = index
                 break
         else:
+            group_of[context] = len(groups)
             groups.append(whole)
-    return groups
+    return groups, group_of
 
 
-def _rivals(lexers: Lexers, names: tuple[str, ...]) -> list[int]:
-    """For each terminal the others (bits) that are alive or have matched where it matches."""
-    terminals = [lexers.terminals.get(name) for name in names]
-    rivals = [0] * len(names)
-    for first, one in enumerate(terminals):
-        for second in range(first):
-            other = terminals[second]
-            if one is None or other is None:
-                continue
-            seen = {(one.start, other.start)}
-            pending = list(seen)
-            while pending:
-                left, right = pending.pop()
-                for pair in set(zip(one.rows[left], other.rows[right], strict=True)) - seen:
-                    if pair[0] and pair[1]:
-                        seen.add(pair)
-                        pending.append(pair)
-                        if one.accepting[pair[0]] or other.accepting[pair[1]]:
-                            rivals[first] |= 1 << second
-                            rivals[second] |= 1 << first
-                            pending.clear()
-                            break
-    return rivals
+class _Rivals:
+    """Which terminals another is a rival of: it may take a beginning of their texts, or more than their texts.
+
+    More counts only as far as what may stand behind the text could be the rest of it.
+    """
+
+    def __init__(self, lexers: Lexers, names: tuple[str, ...], behind: list[int]) -> None:
+        self.names = names
+        self.terminals = [lexers.terminals.get(name) for name in names]
+        self.behind = behind
+        self.rests: dict[tuple[int, int], int] = {}
+        self.budget = lexers.budget
+        self.first = [
+            sum(1 << index for index, target in enumerate(one.rows[one.start]) if target) if one else 0
+            for one in self.terminals
+        ]  # the classes of characters with which each terminal begins
+
+    def all(self) -> list[int]:
+        """For each terminal its rivals, as bits."""
+        numbers = range(len(self.names))
+        return [sum(1 << other for other in numbers if self.is_rival(one, other)) for one in numbers]
+
+    def is_rival(self, one: int, other: int) -> bool:
+        first, second = self.terminals[one], self.terminals[other]
+        if first is None or second is None or first is second or not self.first[one] & self.first[other]:
+            return False
+        seen = {(first.start, second.start)}
+        pending = list(seen)
+        while pending:
+            left, right = pending.pop()
+            self.budget.spend(len(first.rows[left]))
+            for pair in set(zip(first.rows[left], second.rows[right], strict=True)) - seen:
+                if pair[0] and pair[1]:
+                    seen.add(pair)
+                    pending.append(pair)
+                    if second.accepting[pair[1]]:
+                        return True
+                    if first.accepting[pair[0]] and self.rest(other, pair[1]) & self.behind[one]:
+                        return True
+        return False
+
+    def rest(self, number: int, state: int) -> int:
+        """The terminals (bits) whose texts may be the rest of one that is in a state, or a part of the rest."""
+        found = self.rests.get((number, state))
+        if found is None:
+            found = 0
+            for other, terminal in enumerate(self.terminals):
+                if terminal is not None and self.may_be_rest(number, state, terminal):
+                    found |= 1 << other
+            self.rests[number, state] = found
+        return found
+
+    def may_be_rest(self, number: int, state: int, terminal: Terminal) -> bool:
+        own = self.terminals[number]
+        assert own is not None
+        seen = {(state, terminal.start)}
+        pending = list(seen)
+        while pending:
+            left, right = pending.pop()
+            self.budget.spend(len(own.rows[left]))
+            for pair in set(zip(own.rows[left], terminal.rows[right], strict=True)) - seen:
+                if pair[0] and pair[1]:
+                    if own.accepting[pair[0]] or terminal.accepting[pair[1]]:
+                        return True
+                    seen.add(pair)
+                    pending.append(pair)
+        return False
 
 
 @dataclass(slots=True)
@@ -104,7 +154,7 @@ class Boundaries:
     def __init__(self, lexers: Lexers, groups: list[int], names: tuple[str, ...], limits: Limits) -> None:
         self.lexers = lexers
         self.names = names
-        self.budget = Budget(limits, "what may follow lexemes", cost=2)
+        self.budget = Budget(limits, "what may follow lexemes", cost=4)
         self.group_names = [
             frozenset(name for index, name in enumerate(names) if group >> index & 1) for group in groups
         ]
@@ -113,6 +163,7 @@ class Boundaries:
         self.first_of = np.cumsum([0, *(len(lexer.rows) for lexer in self.group_lexers)]).tolist()
         self.block, self.steps = self.obligations()
         self.relevance = cache(self._relevance)
+        self.plainest = cache(self._plainest)
         self.gaps: dict[tuple[Obligations, int], Gap] = {}
 
     def obligations(self) -> tuple[npt.NDArray[np.int64], list[list[int]]]:
@@ -166,7 +217,36 @@ class Boundaries:
     def relevant(self, open_obligations: Obligations, context: int) -> Obligations:
         """Those obligations that the terminals of a context (bits), or ignored ones, could make fail."""
         ignored = sum(1 << self.names.index(name) for name in set(self.lexers.bnf.ignored))
-        return frozenset(one for one in open_obligations if self.relevance(one) & (context | ignored))
+        followers = context | ignored
+        return frozenset(self.plainest(one, followers) for one in open_obligations if self.relevance(one) & followers)
+
+    def _plainest(self, obligation: int, followers: int) -> int:
+        """The least obligation that does the same to everything that the terminals ``followers`` begin with."""
+        terminals = [self.lexers.terminals.get(name) for bit, name in enumerate(self.names) if followers >> bit & 1]
+        for other in range(1, obligation):
+            if all(self.alike(obligation, other, terminal) for terminal in terminals):
+                return other
+        return obligation
+
+    def alike(self, one: int, other: int, terminal: Terminal | None) -> bool:
+        """Whether two obligations fail alike while a terminal is read, and are the same behind it."""
+        if terminal is None:  # an island of JSON
+            return one == other
+        seen = {(one, other, terminal.start)}
+        pending = list(seen)
+        while pending:
+            first, second, state = pending.pop()
+            if first == second:
+                continue
+            if terminal.accepting[state]:
+                return False
+            for step in set(zip(self.steps[first], self.steps[second], terminal.rows[state], strict=True)) - seen:
+                if step[2] and step[0] != step[1]:
+                    if _FAILED in step:
+                        return False
+                    seen.add(step)
+                    pending.append(step)
+        return True
 
     def _relevance(self, obligation: int) -> int:
         """The terminals (bits) with which the obligation may fail, or live to the end of them."""
@@ -246,7 +326,8 @@ class Boundaries:
             if state == BETWEEN:
                 gap.ends.setdefault(("", frozenset()), set()).add(number)
                 for island in self.islands[group]:
-                    if not self.relevant(before, 1 << self.names.index(island)):
+                    bit = 1 << self.names.index(island)
+                    if not any(self.relevance(one) & bit for one in before):
                         gap.ends.setdefault((island, frozenset()), set()).add(number)
             elif lexer.wins[state] and not lexer.skipped[state]:
                 after = (before | {self.left_of(group, state)}) - {0}

@@ -43,6 +43,15 @@ class Tables:
         """How many symbols are terminals."""
         return len(self.terminals)
 
+    def looked_for_after(self) -> list[int]:
+        """For each terminal all that may be looked for behind it, in any state, as bits."""
+        result = [0] * self.num_terminals
+        for goto in self.goto:
+            for symbol, after in goto.items():
+                if symbol < self.num_terminals:
+                    result[symbol] |= self.looked_for[after]
+        return result
+
 
 def build_tables(bnf: Bnf, limits: Limits) -> Tables:
     """The tables. Raises :class:`~grammars.errors.CfgError` where two reductions are in conflict, as Lark does."""

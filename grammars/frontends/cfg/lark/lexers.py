@@ -9,6 +9,7 @@ lexer's state is an *obligation* on the text that follows.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -56,7 +57,7 @@ class Lexers:
     def __init__(self, bnf: Bnf, names: Iterable[str], limits: Limits) -> None:
         self.bnf = bnf
         self.limits = limits
-        self.budget = Budget(limits, "the lexers of the grammar", cost=2)
+        self.budget = Budget(limits, "the lexers of the grammar", cost=4)
         wanted = [name for name in dict.fromkeys([*names, *bnf.ignored]) if name not in bnf.islands]
         automata = {name: self.automaton(name) for name in wanted}
         self.alphabet, classes = _shared_alphabet(automata.values())
@@ -64,6 +65,9 @@ class Lexers:
             name: self.terminal(name, automaton, owners)
             for (name, automaton), owners in zip(automata.items(), classes, strict=True)
         }
+        intervals = self.alphabet.intervals()
+        self.lows = [low for low, _, _ in intervals]
+        self.classes = [index for _, _, index in intervals]
         self.made: dict[frozenset[str], Lexer] = {}
 
     def pattern(self, name: str) -> Pattern:
@@ -130,10 +134,7 @@ class Lexers:
 
     def class_of(self, code_point: int) -> int:
         """The class of the alphabet that a character is in."""
-        for index, members in enumerate(self.alphabet.classes):
-            if any(low <= code_point <= high for low, high in members):
-                return index
-        raise AssertionError("the alphabet covers all characters")
+        return self.classes[bisect_right(self.lows, code_point) - 1]
 
 
 class _Product:
@@ -161,6 +162,8 @@ class _Product:
         while len(rows) < len(self.order):
             rows.append([self.number(self.step(self.order[len(rows)], index)) for index in range(self.width)])
             self.budget.spend(self.width)
+        if len(rows) == 1:  # nothing to look for: a start that leads nowhere
+            return Lexer([rows[0], rows[0]], ["", ""], [False, False])
         return Lexer(rows, self.wins, self.skipped)
 
     def step(self, state: tuple[tuple[int, ...], ...], index: int) -> tuple[tuple[int, ...], ...]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ....errors import UnsatisfiableGrammar
+from ....errors import CfgError, SchemaError, UnsatisfiableGrammar
+from ....guards import JsonBegins
 from ....ir.builder import Builder
 from ....ir.nodes import NodeId, RuleId
 from ....ir.regular import Dfa, to_node
@@ -11,13 +12,13 @@ from .bnf import Bnf, bnf_from_document
 from .boundaries import Boundaries, group_contexts
 from .lalr import Tables, build_tables
 from .lexers import Lexers
+from .merge import Merged, State, merge
 from .parser import parse_lark
-from .variants import Boundary, Call, Label, Place, Variants
+from .variants import Boundary, Label, Variants
 
 __all__ = ["lower_lark"]
 
-Variant = tuple[Call, Boundary]
-Node = tuple[Place, Boundary]
+MOST_INLINE_STATES = 4
 
 
 def lower_lark(text: str, builder: Builder, *, start: str = "start", whitespace: str = "indent=2") -> NodeId:
@@ -36,15 +37,17 @@ def lower_lark(text: str, builder: Builder, *, start: str = "start", whitespace:
     names = (*tables.terminals, *(name for name in dict.fromkeys(bnf.ignored) if name not in tables.terminals))
     shifted = {after for goto in tables.goto for symbol, after in goto.items() if symbol < tables.num_terminals}
     contexts = {state: tables.looked_for[state] for state in (0, *shifted)}
-    groups = group_contexts(lexers, contexts.values(), names)
-    group_of = [_group(groups, contexts.get(state, 0)) for state in range(len(tables.goto))]
+    anything = (1 << len(names)) - 1
+    behind = [*tables.looked_for_after(), *([anything] * (len(names) - tables.num_terminals))]
+    behind = [anything if name in bnf.ignored else bits for name, bits in zip(names, behind, strict=True)]
+    groups, group_of_context = group_contexts(lexers, contexts.values(), names, behind)
+    group_of = [
+        group_of_context[contexts[state]] if state in contexts else group_of_context[contexts[0]]
+        for state in range(len(tables.goto))
+    ]
     boundaries = Boundaries(lexers, groups, names, builder.limits)
     variants = Variants(tables, boundaries, group_of, names, builder.limits)
     return _Writer(bnf, tables, boundaries, variants, builder, whitespace).start()
-
-
-def _group(groups: list[int], context: int) -> int:
-    return next(index for index, group in enumerate(groups) if not context & ~group)
 
 
 class _Writer:
@@ -70,14 +73,16 @@ class _Writer:
         ends = [end for end in self.variants.ends[call] if not end.forbidden >> end_bit & 1]
         if not ends:
             raise UnsatisfiableGrammar("no text at all is in the language of the grammar")
-        variant_classes, node_classes, order = self.classes([(call, end) for end in ends])
-        rules = self.write(variant_classes, node_classes, order)
-        ways = []
+        by_tail: dict[int, list[Boundary]] = {}
         for end in ends:
-            tail = self.boundaries.language(end.obligations, end.group, "", frozenset([frozenset()]))
-            called = self.builder.call(rules[variant_classes[call, end]])
-            ways.append(self.builder.sequence(called, to_node(tail, self.builder)))
-        return self.builder.alternation(*ways)
+            tail = self.language((end.obligations, end.group, "", frozenset([frozenset()])))
+            by_tail.setdefault(tail, []).append(end)
+        merged, starts = merge(self.variants, list(by_tail.values()), self.language, self.builder.limits)
+        rules = self.write(merged, starts)
+        ways = [
+            (self.builder.call(rules[state]), self.terminal(tail)) for state, tail in zip(starts, by_tail, strict=True)
+        ]
+        return self.builder.alternation(*(self.builder.sequence(called, tail) for called, tail in ways))
 
     # -- languages between boundaries ---------------------------------------------------------------------------
 
@@ -104,6 +109,8 @@ class _Writer:
             node = to_node(dfa, self.builder)
             if name in self.bnf.islands:
                 node = self.builder.sequence(node, self.island(name))
+            if len(dfa.accepting) > MOST_INLINE_STATES:
+                node = self.builder.rule(name, node)
             self.written[number] = node
         return node
 
@@ -113,102 +120,41 @@ class _Writer:
         node = self.islands.get(name)
         if node is None:
             schema = self.bnf.islands[name].schema
-            inside = lower_json_schema(schema, whitespace=self.whitespace, limits=self.builder.limits)
-            node = self.islands[name] = splice(inside, self.builder)
+            try:
+                inside = lower_json_schema(schema, whitespace=self.whitespace, limits=self.builder.limits)
+            except SchemaError as error:
+                raise CfgError(f"%json: {error}", self.bnf.text, self.bnf.places[name]) from None
+            node = self.islands[name] = splice(inside, self.builder, begins=JsonBegins())
         return node
 
-    # -- variants that say the same -----------------------------------------------------------------------------
+    # -- rules --------------------------------------------------------------------------------------------------
 
-    def reached(self, starts: list[Variant]) -> tuple[list[Variant], list[Node]]:
-        """All variants and nodes that are needed."""
-        variants = dict.fromkeys(starts)
-        nodes: dict[Node, None] = {}
-        todo = list(variants)
-        while todo:
-            call, end = todo.pop()
-            pending = [(place, end) for place in self.variants.openings_of(call, end)]
-            while pending:
-                node = pending.pop()
-                if node in nodes:
-                    continue
-                nodes[node] = None
-                for label, target in self.edges(node):
-                    pending.append((target, end))
-                    if isinstance(label[0], Call) and label not in variants:
-                        variants[label] = None
-                        todo.append(label)
-        return list(variants), list(nodes)
-
-    def edges(self, node: Node) -> list[tuple[Label | Variant, Place]]:
-        """The ways on from a node that can still come to its end."""
-        place, end = node
-        return [(label, target) for label, target in self.variants.edges[place] if end in self.variants.finals[target]]
-
-    def is_final(self, node: Node) -> bool:
-        """Whether the production of a node is over."""
-        place, _ = node
-        return place.behind == len(self.tables.productions[place.production][1])
-
-    def classes(self, starts: list[Variant]) -> tuple[dict[Variant, int], dict[Node, int], list[Node]]:
-        """Variants and nodes with the same texts get the same number, as far as a partition refinement tells."""
-        variants, nodes = self.reached(starts)
-        nodes.sort(key=self.to_go)
-        of_variant = {variant: variant[0].rule for variant in variants}
-        of_node = dict.fromkeys(nodes, 0)
-        steps = {
-            node: [
-                (label if isinstance(label[0], Call) else self.language(label), (target, node[1]))
-                for label, target in self.edges(node)
-            ]
-            for node in nodes
-        }
-        openings = {
-            variant: [(place, variant[1]) for place in self.variants.openings_of(*variant)] for variant in variants
-        }
-        count = 0
-        while True:
-            known: dict[object, int] = {}
-            for node in nodes:  # those behind come first, so one pass tells apart whole productions
-                ways = frozenset(
-                    ((0, label) if isinstance(label, int) else (1, of_variant[label]), of_node[target])
-                    for label, target in steps[node]
-                )
-                of_node[node] = known.setdefault((self.is_final(node), ways), len(known))
-            for variant in variants:
-                key = (variant[0].rule, frozenset(of_node[node] for node in openings[variant]))
-                of_variant[variant] = known.setdefault(key, len(known))
-            if len(known) == count:
-                return of_variant, of_node, nodes
-            count = len(known)
-
-    def to_go(self, node: Node) -> int:
-        place, _ = node
-        return len(self.tables.productions[place.production][1]) - place.behind
-
-    def write(self, of_variant: dict[Variant, int], of_node: dict[Node, int], nodes: list[Node]) -> dict[int, RuleId]:
-        """One rule for each class of variants."""
+    def write(self, merged: Merged, starts: list[State]) -> dict[State, RuleId]:
+        """A rule for each state that is called, and for each that several states lead to."""
         builder = self.builder
-        rules: dict[int, RuleId] = {}
-        for (call, _), number in of_variant.items():
-            if number not in rules:
-                rules[number] = builder.declare_rule(self.tables.rules[call.rule - self.tables.num_terminals])
-        made: dict[int, NodeId] = {}
-        for node in nodes:
-            if of_node[node] in made:
-                continue
-            if self.is_final(node):
-                made[of_node[node]] = builder.epsilon
-                continue
-            ways: dict[tuple[NodeId, int], None] = {}
-            for label, target in self.edges(node):
-                is_call = isinstance(label[0], Call)
-                read = builder.call(rules[of_variant[label]]) if is_call else self.terminal(self.language(label))  # type: ignore[index, arg-type]
-                ways[read, of_node[target, node[1]]] = None
-            made[of_node[node]] = builder.alternation(*(builder.sequence(read, made[after]) for read, after in ways))
-        defined: set[int] = set()
-        for variant, number in of_variant.items():
-            if number not in defined:
-                defined.add(number)
-                bodies = dict.fromkeys(of_node[place, variant[1]] for place in self.variants.openings_of(*variant))
-                builder.define_rule(rules[number], builder.alternation(*(made[body] for body in bodies)))
+        uses: dict[State, int] = {}
+        rules = {state: builder.declare_rule(self.name_of(merged, state)) for state in dict.fromkeys(starts)}
+        for ways in merged.ways.values():
+            for after in {after for _, after in ways}:
+                uses[after] = uses.get(after, 0) + 1
+            for read, _ in ways:
+                if not isinstance(read, int) and read not in rules:
+                    rules[read] = builder.declare_rule(self.name_of(merged, read))
+        made: dict[State, NodeId] = {}
+        for state, ways in merged.ways.items():
+            by_after: dict[State, list[NodeId]] = {}
+            for read, after in ways:
+                node = self.terminal(read) if isinstance(read, int) else builder.call(rules[read])
+                by_after.setdefault(after, []).append(node)
+            branches = [builder.sequence(builder.alternation(*reads), made[after]) for after, reads in by_after.items()]
+            body = builder.alternation(*branches, *([builder.epsilon] if state in merged.finals else []))
+            if state in rules:
+                builder.define_rule(rules[state], body)
+                body = builder.call(rules[state])
+            elif uses.get(state, 0) > 1 and ways:
+                body = builder.rule(self.name_of(merged, state), body)
+            made[state] = body
         return rules
+
+    def name_of(self, merged: Merged, state: State) -> str:
+        return self.tables.rules[merged.rules[state] - self.tables.num_terminals]

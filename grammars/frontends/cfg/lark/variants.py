@@ -8,6 +8,7 @@ other's way comes out as it went in.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 from ....ir.regular.budget import Budget
@@ -35,13 +36,25 @@ class Call(NamedTuple):
 
 
 class Place(NamedTuple):
-    """So far in a production that began in a state (``began``; the parser is in ``state`` now), at a boundary."""
+    """So far in a rule that began in a state (``began``; the parser is in ``state`` now), at a boundary.
+
+    ``step`` says which symbols are behind: productions that begin alike share their first steps.
+    """
 
     began: int
-    production: int
-    behind: int
+    step: int
     state: int
     boundary: Boundary
+
+
+@dataclass(slots=True)
+class Step:
+    """Where the symbols read so far may go on, and the production that they are (-1: none)."""
+
+    after: dict[int, int] = field(default_factory=dict)
+    production: int = -1
+    height: int = 0
+    """The most symbols that may still come."""
 
 
 Label: TypeAlias = tuple[Obligations, int, str, frozenset[Obligations]]
@@ -61,12 +74,16 @@ class Variants:
         self.group_of = group_of  # of each state of the parser that a terminal leads to
         self.names = names
         self.is_plain = len(set(group_of)) <= 1 and not tables.lost  # then states need not be told apart
-        self.budget = Budget(limits, "the rules of a grammar with its lexer", cost=8)
+        self.budget = Budget(limits, "the rules of a grammar with its lexer", cost=32)
         self.ways: dict[tuple[Obligations, int, int], list[tuple[frozenset[Obligations], Obligations]]] = {}
-        self.looked_for_after = self._looked_for_after()
+        self.looked_for_after = tables.looked_for_after()
+        self.steps: list[Step] = []
+        self.rule_of_step: list[int] = []
+        self.first_step = {rule: self.prefix_tree(rule, productions) for rule, productions in tables.by_origin.items()}
         self.ends: dict[Call, dict[Boundary, None]] = {}
         self.waiting: dict[Call, list[Place]] = {}
         self.finals: dict[Place, dict[Boundary, None]] = {}
+        self.own_final: dict[Place, Boundary] = {}
         self.edges: dict[Place, list[Edge]] = {}
         self.parents: dict[Place, list[Place]] = {}
         self.openings: dict[Place, list[Call]] = {}
@@ -76,14 +93,23 @@ class Variants:
         self.open(self.start)
         self.run()
 
-    def _looked_for_after(self) -> list[int]:
-        """For each terminal all that may be looked for behind it, in any state."""
-        result = [0] * self.tables.num_terminals
-        for goto in self.tables.goto:
-            for symbol, after in goto.items():
-                if symbol < self.tables.num_terminals:
-                    result[symbol] |= self.tables.looked_for[after]
-        return result
+    def prefix_tree(self, rule: int, productions: Iterable[int]) -> int:
+        """The steps of a rule's productions; the first of them."""
+        first = len(self.steps)
+        self.steps.append(Step())
+        for production in productions:
+            symbols = self.tables.productions[production][1]
+            here = first
+            for count, symbol in enumerate(symbols):
+                self.steps[here].height = max(self.steps[here].height, len(symbols) - count)
+                after = self.steps[here].after.get(symbol)
+                if after is None:
+                    after = self.steps[here].after[symbol] = len(self.steps)
+                    self.steps.append(Step())
+                here = after
+            self.steps[here].production = production
+        self.rule_of_step += [rule] * (len(self.steps) - first)
+        return first
 
     # -- the worklist -------------------------------------------------------------------------------------------
 
@@ -99,12 +125,15 @@ class Variants:
             return
         self.ends[call] = {}
         self.waiting[call] = []
-        for production in self.tables.by_origin[call.rule]:
-            place = Place(call.state, production, 0, call.state, call.boundary)
-            self.reach(place)
-            self.openings[place].append(call)
-            for final in list(self.finals[place]):
-                self.end(call, final)
+        place = self.opening(call)
+        self.reach(place)
+        self.openings[place].append(call)
+        for final in list(self.finals[place]):
+            self.end(call, final)
+
+    def opening(self, call: Call) -> Place:
+        """Where a rule begins."""
+        return Place(call.state, self.first_step[call.rule], call.state, call.boundary)
 
     def reach(self, place: Place) -> None:
         if place not in self.finals:
@@ -115,21 +144,23 @@ class Variants:
             self.fresh.append(place)
 
     def expand(self, place: Place) -> None:
-        """Follow the next symbol of a new place, or end its production."""
+        """Follow the next symbols of a new place, and end its production."""
         self.budget.spend(1)
-        symbols = self.tables.productions[place.production][1]
-        if place.behind == len(symbols):
-            lost = self.tables.lost.get((place.state, place.production), 0) if not self.is_plain else 0
-            boundary = place.boundary
-            self.pending.append((place, boundary._replace(forbidden=boundary.forbidden | lost)))
-        elif symbols[place.behind] < self.tables.num_terminals:
-            self.read(place, symbols[place.behind])
-        else:
-            call = Call(place.state, symbols[place.behind], place.boundary)
-            self.open(call)
-            self.waiting[call].append(place)
-            for end in list(self.ends[call]):
-                self.follow(place, (call, end), end)
+        step = self.steps[place.step]
+        if step.production >= 0:
+            lost = 0 if self.is_plain else self.tables.lost.get((place.state, step.production), 0)
+            final = place.boundary._replace(forbidden=place.boundary.forbidden | lost)
+            self.own_final[place] = final
+            self.pending.append((place, final))
+        for symbol in step.after:
+            if symbol < self.tables.num_terminals:
+                self.read(place, symbol)
+            else:
+                call = Call(place.state, symbol, place.boundary)
+                self.open(call)
+                self.waiting[call].append(place)
+                for end in list(self.ends[call]):
+                    self.follow(place, symbol, (call, end), end)
 
     def read(self, place: Place, terminal: int) -> None:
         before = place.boundary
@@ -148,13 +179,13 @@ class Variants:
                 by_next.setdefault(self.boundaries.relevant(left, behind), set()).add(left)
             ways = self.ways[key] = [(frozenset(lefts), still) for still, lefts in by_next.items()]
         for lefts, still in ways:
-            self.follow(place, (before.obligations, before.group, name, lefts), Boundary(still, group, 0))
+            label = (before.obligations, before.group, name, lefts)
+            self.follow(place, terminal, label, Boundary(still, group, 0))
 
-    def follow(self, place: Place, label: Label | tuple[Call, Boundary], boundary: Boundary) -> None:
-        """An edge to the place behind the next symbol."""
-        symbol = self.tables.productions[place.production][1][place.behind]
+    def follow(self, place: Place, symbol: int, label: Label | tuple[Call, Boundary], boundary: Boundary) -> None:
+        """An edge to the place behind a symbol."""
         state = 0 if self.is_plain else self.tables.goto[place.state][symbol]
-        target = Place(place.began, place.production, place.behind + 1, state, boundary)
+        target = Place(place.began, self.steps[place.step].after[symbol], state, boundary)
         self.reach(target)
         self.budget.spend(1)
         self.edges[place].append((label, target))
@@ -175,13 +206,4 @@ class Variants:
             return
         self.ends[call][final] = None
         for place in list(self.waiting[call]):
-            self.follow(place, (call, final), final)
-
-    # -- what falls together ------------------------------------------------------------------------------------
-
-    def openings_of(self, call: Call, end: Boundary) -> Iterable[Place]:
-        """The places with which a variant begins."""
-        for production in self.tables.by_origin[call.rule]:
-            place = Place(call.state, production, 0, call.state, call.boundary)
-            if end in self.finals[place]:
-                yield place
+            self.follow(place, call.rule, (call, final), final)

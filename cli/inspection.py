@@ -1,0 +1,78 @@
+"""Where a text stands in a grammar: accepted, to be continued, or dead at a place; and what may come there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from grammars import CompiledGrammar, Matcher
+    from grammars.ir import IR
+
+__all__ = ["Standing", "compile_for_bytes", "expected_next", "standing"]
+
+_MOST_WAYS = 12
+_LONGEST_WAY = 24
+_MOST_SINGLE = 3
+_SINGLE = len('"\\n"')  # of a single character in quotes
+_END = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """``position`` is where the text stopped being possible (an index into it), or its length."""
+
+    is_accepted: bool
+    is_dead: bool
+    position: int
+    expected: str
+
+
+def compile_for_bytes(ir: IR) -> CompiledGrammar:
+    """The grammar for a vocabulary of the 256 bytes. The kernels are compiled if they are not."""
+    import grammars
+
+    tokens = [*(bytes([byte]) for byte in range(256)), None]
+    return grammars.compile_ir(ir, grammars.Vocabulary.from_bytes(tokens, eos_token_ids=[_END]))
+
+
+def standing(compiled: CompiledGrammar, text: str) -> Standing:
+    """Where a text stands."""
+    matcher = compiled.matcher()
+    for position, character in enumerate(text):
+        before = matcher.fork()
+        if not matcher.consume_bytes(character.encode()):
+            return Standing(False, True, position, expected_next(before))
+    return Standing(matcher.is_accepting, False, len(text), expected_next(matcher))
+
+
+def expected_next(matcher: Matcher) -> str:
+    """What may come next, for people: texts where there are few ways on, a class of characters where there are many.
+
+    The matcher must be of a grammar that was compiled for bytes.
+    """
+    from grammars.ir.charset import from_ranges
+    from grammars.ir.printer import character_class
+
+    allowed = [byte for byte in matcher.allowed_token_ids() if byte != _END]
+    plain = [byte for byte in allowed if byte < 0x80]
+    ways = {byte: _way(matcher, byte) for byte in plain} if len(plain) <= _MOST_WAYS else {}
+    single = [byte for byte in plain if len(ways.get(byte, "")) <= _SINGLE]
+    parts = [way for byte, way in ways.items() if byte not in single or len(single) <= _MOST_SINGLE]
+    if len(single) > _MOST_SINGLE or not ways:
+        parts += [f"one of {character_class(from_ranges((byte, byte) for byte in single))}"] if single else []
+    if len(plain) < len(allowed):
+        parts.append("a character beyond ASCII")
+    if matcher.is_accepting:
+        parts.append("the end")
+    return ", ".join(parts[:-1]) + (" or " if len(parts) > 1 else "") + parts[-1]
+
+
+def _way(matcher: Matcher, byte: int) -> str:
+    """A byte and what is forced behind it."""
+    from grammars.ir.printer import quoted
+
+    after = matcher.fork()
+    after.consume_bytes(bytes([byte]))
+    whole = (bytes([byte]) + after.forced_bytes()).decode("utf-8", "ignore")
+    return quoted(whole) if len(whole) <= _LONGEST_WAY else f"{quoted(whole[:_LONGEST_WAY])}..."
