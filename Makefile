@@ -10,7 +10,7 @@ TEST_STAMP := $(VENV)/.installed-test
 BENCH_STAMP := $(VENV)/.installed-bench
 INPUTS := pyproject.toml setup.py constraints.txt
 
-# Public test data beside the checkout, where there is some; tests that want it skip without it.
+# Public test data beside the checkout, where there is some. What is missing of it is fetched, or its tests skip.
 ifndef CONSTRAINED_DATA
 ifneq ($(wildcard ../shared/data),)
 export CONSTRAINED_DATA := $(abspath ../shared/data)
@@ -58,6 +58,7 @@ demo: $(RUN_STAMP)
 	done
 
 test: $(TEST_STAMP)
+	@$(BIN)/python -m tests.official_suite || echo "tests with the official suite are skipped" >&2
 	@$(BIN)/python -m pytest
 	@CONSTRAINED_CHECKED=1 $(BIN)/python -m pytest -q tests/grammars/automaton tests/grammars/masks
 
