@@ -110,6 +110,8 @@ def _translated(schema: Any) -> Any:
     if not isinstance(schema, dict):
         return schema
     inner = {name: _translated(value) for name, value in schema.items()}
+    if isinstance(inner.get("items"), bool):  # which trips the library's unevaluatedItems of 2019-09
+        inner["items"] = {} if inner["items"] else {"not": {}}
     if isinstance(inner.get("pattern"), str):
         inner["pattern"] = _pattern(inner["pattern"])
     if isinstance(inner.get("patternProperties"), dict):

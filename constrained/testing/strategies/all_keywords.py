@@ -81,12 +81,15 @@ _NEEDS = {
 """Keywords that mean nothing without another."""
 
 
-def keyword_schemas(draft: str, *, max_depth: int = 2, max_keywords: int = 7) -> st.SearchStrategy[Schema]:
+def keyword_schemas(
+    draft: str, *, max_depth: int = 2, min_keywords: int = 1, max_keywords: int = 7
+) -> st.SearchStrategy[Schema]:
     """Schemas of a draft (a key of :data:`DRAFTS`), ``$schema`` included; some allow nothing at all.
 
-    ``max_keywords`` are drawn for the outermost schema, fewer for those within; ``max_depth`` of them are nested.
+    ``min_keywords`` to ``max_keywords`` are drawn for the outermost schema, the same one perhaps again, and up to three
+    for those within it, of which ``max_depth`` are nested.
     """
-    return _roots(draft, max_depth, max_keywords)
+    return _roots(draft, max_depth, min_keywords, max_keywords)
 
 
 def keyword_pairs(schema: Any, keywords: tuple[str, ...]) -> set[tuple[str, str]]:
@@ -105,9 +108,9 @@ def keyword_pairs(schema: Any, keywords: tuple[str, ...]) -> set[tuple[str, str]
 
 
 @st.composite
-def _roots(draw: st.DrawFn, draft: str, max_depth: int, max_keywords: int) -> Schema:
+def _roots(draw: st.DrawFn, draft: str, max_depth: int, min_keywords: int, max_keywords: int) -> Schema:
     writer = _Writer(draw, draft)
-    schema = writer.schema(max_depth, max_keywords)
+    schema = writer.schema(max_depth, max_keywords, least=min_keywords)
     if isinstance(schema, bool):
         return schema
     held = "$defs" if draft in ("2019-09", "2020-12") else "definitions"
@@ -137,11 +140,11 @@ class _Writer:
         self.nested = False
         self.dynamic = False
 
-    def schema(self, depth: int, most: int) -> Schema:
-        if self.draft != "4" and self.draw(st.integers(0, 9)) == 0:
+    def schema(self, depth: int, most: int, *, least: int = 1) -> Schema:
+        if least == 1 and self.draft != "4" and self.draw(st.integers(0, 9)) == 0:
             return self.draw(st.booleans())
         known = KEYWORDS[self.draft]
-        count = self.draw(st.integers(1, most))
+        count = self.draw(st.integers(least, most))
         chosen = dict.fromkeys(self.draw(st.lists(st.sampled_from(known), min_size=1, max_size=count, unique=True)))
         for _ in range(count - len(chosen)):  # lists are shorter than they may be for the most part
             chosen[self.draw(st.sampled_from(known))] = None
@@ -207,13 +210,11 @@ class _Writer:
             listed = draw(st.lists(names, min_size=1, max_size=3, unique=True))
             return {one: self.inner(depth, nested=name != "dependentSchemas") for one in listed}
         if name == "dependencies":
-            listed = draw(st.lists(st.sampled_from(NAMES), min_size=1, max_size=2, unique=True))
-            return {
-                one: draw(_SOME_NAMES) if draw(st.booleans()) else self.inner(depth, nested=False) for one in listed
-            }
+            listed = draw(_NAMES)
+            needed = _NAMES if self.draft == "4" else _SOME_NAMES
+            return {one: draw(needed) if draw(st.booleans()) else self.inner(depth, nested=False) for one in listed}
         if name == "dependentRequired":
-            listed = draw(st.lists(st.sampled_from(NAMES), min_size=1, max_size=2, unique=True))
-            return {one: draw(_SOME_NAMES) for one in listed}
+            return {one: draw(_SOME_NAMES) for one in draw(_NAMES)}
         if name == "propertyNames":
             return self.of_names()
         if name in ("additionalProperties", "additionalItems", "unevaluatedItems", "unevaluatedProperties"):
@@ -249,18 +250,19 @@ class _Writer:
         draw = self.draw
         match draw(st.integers(0, 4)):
             case 0:
-                return {"enum": list(draw(_SOME_NAMES)) or ["a"]}
+                return {"enum": draw(_NAMES)}
             case 1:
                 return {"pattern": draw(st.sampled_from(_PATTERNS))}
             case 2:
                 return {"maxLength": draw(st.integers(0, 3)), "minLength": draw(st.integers(0, 1))}
             case 3:
-                return {"not": {"enum": list(draw(_SOME_NAMES)) or ["a"]}}
+                return {"not": {"enum": draw(_NAMES)}}
             case _:
                 return self.inner(0, nested=True)
 
 
 _SOME_NAMES = st.lists(st.sampled_from(NAMES), max_size=2, unique=True)
+_NAMES = st.lists(st.sampled_from(NAMES), min_size=1, max_size=2, unique=True)
 _PLAIN: dict[str, st.SearchStrategy[Any]] = {
     "enum": st.lists(json_values(max_leaves=4), min_size=1, max_size=5, unique_by=repr),
     "const": json_values(max_leaves=4),
@@ -275,7 +277,7 @@ _PLAIN: dict[str, st.SearchStrategy[Any]] = {
     "uniqueItems": st.sampled_from((True, True, False)),
     "minContains": st.integers(0, 2),
     "maxContains": st.integers(0, 3),
-    "required": st.lists(st.sampled_from(NAMES), min_size=1, max_size=2, unique=True),
+    "required": _NAMES,
     "minProperties": st.integers(0, 2),
     "maxProperties": st.integers(0, 3),
 }

@@ -52,14 +52,22 @@ def schema_instances(schema: Any) -> st.SearchStrategy[Any]:
 
 
 @st.composite
-def json_texts(draw: st.DrawFn, value: Any) -> str:
-    """A JSON text of a value: any order of names, spaces, escapes, and other ways to write whole numbers."""
+def json_texts(draw: st.DrawFn, value: Any, *, shuffled: bool = True) -> str:
+    """A JSON text of a value: any order of names (unless not ``shuffled``), escapes, and ways to write whole numbers.
+
+    No number has an exponent.
+    """
     if isinstance(value, dict):
-        names = draw(st.permutations(list(value)))
-        members = [draw(json_texts(name)) + ":" + draw(json_texts(value[name])) for name in names]
+        names = draw(st.permutations(list(value))) if shuffled else list(value)
+        inner = {name: draw(json_texts(value[name], shuffled=shuffled)) for name in names}
+        members = [draw(json_texts(name)) + ":" + text for name, text in inner.items()]
         return "{" + ", ".join(members) + "}"
     if isinstance(value, list):
-        return "[" + draw(st.sampled_from((",", " , "))).join(draw(json_texts(item)) for item in value) + "]"
+        return (
+            "["
+            + draw(st.sampled_from((",", " , "))).join(draw(json_texts(item, shuffled=shuffled)) for item in value)
+            + "]"
+        )
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=draw(st.booleans()))
     if isinstance(value, int) and not isinstance(value, bool):
