@@ -10,7 +10,7 @@ TEST_STAMP := $(VENV)/.installed-test
 BENCH_STAMP := $(VENV)/.installed-bench
 INPUTS := pyproject.toml setup.py constraints.txt
 
-# Public test data beside the checkout, where there is some; tests that want it skip without it.
+# Public test data beside the checkout, where there is some. What is missing of it is fetched, or its tests skip.
 ifndef CONSTRAINED_DATA
 ifneq ($(wildcard ../shared/data),)
 export CONSTRAINED_DATA := $(abspath ../shared/data)
@@ -23,7 +23,7 @@ endif
 help:
 	@echo "make demo    extract JSON from the documents in examples/ with the small embedded model"
 	@echo "make env     make .venv with everything that developing needs"
-	@echo "make test    run every test"
+	@echo "make test    run every test, those of the kernels once more as checked Python"
 	@echo "make lint    ruff, mypy, and the layers of imports"
 	@echo "make fuzz    the property tests, for long"
 	@echo "make bench   the benchmarks"
@@ -58,7 +58,9 @@ demo: $(RUN_STAMP)
 	done
 
 test: $(TEST_STAMP)
+	@$(BIN)/python -m tests.official_suite || echo "tests with the official suite are skipped" >&2
 	@$(BIN)/python -m pytest
+	@CONSTRAINED_CHECKED=1 $(BIN)/python -m pytest -q tests/grammars/automaton tests/grammars/masks
 
 lint: $(TEST_STAMP)
 	$(BIN)/ruff check .

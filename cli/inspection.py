@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ _MOST_WAYS = 12
 _LONGEST_WAY = 24
 _MOST_SINGLE = 3
 _SINGLE = len('"\\n"')  # of a single character in quotes
+_MOST_MISSES = 2_000
 _END = 256
 
 
@@ -46,6 +48,29 @@ def standing(compiled: CompiledGrammar, text: str) -> Standing:
     return Standing(matcher.is_accepting, False, len(text), expected_next(matcher))
 
 
+def sampled_texts(ir: IR, seed: int) -> Iterator[str]:
+    """Random members of the language, without end. What a grammar's guards do not agree to is left out.
+
+    Raises :class:`grammars.errors.GrammarError` where nothing is found that they agree to.
+    """
+    from grammars.errors import GrammarError
+    from grammars.ir.sentences import sample
+
+    texts = (data.decode("utf-8", "backslashreplace") for data in sample(ir, seed=seed))
+    if not ir.guards and not ir.registers:
+        yield from texts  # without end
+    compiled = compile_for_bytes(ir)
+    misses = 0
+    for text in texts:
+        if standing(compiled, text).is_accepted:
+            misses = 0
+            yield text
+        elif (misses := misses + 1) == _MOST_MISSES:
+            raise GrammarError(
+                f"none of {misses:,} random texts was one that the schema allows; sampling it is too hard"
+            )
+
+
 def expected_next(matcher: Matcher) -> str:
     """What may come next, for people: texts where there are few ways on, a class of characters where there are many.
 
@@ -65,6 +90,8 @@ def expected_next(matcher: Matcher) -> str:
         parts.append("a character beyond ASCII")
     if matcher.is_accepting:
         parts.append("the end")
+    if not parts:
+        return "nothing, for no way on would end well"
     return ", ".join(parts[:-1]) + (" or " if len(parts) > 1 else "") + parts[-1]
 
 

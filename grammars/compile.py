@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -28,14 +29,18 @@ from .automaton.memory import (
     wrap,
 )
 from .automaton.network import Network, build_network
-from .errors import UnsatisfiableGrammar
+from .errors import Note, SchemaWarning, UnsatisfiableGrammar
 from .ir import IR, Builder
 from .limits import DEFAULT_LIMITS, Limits
 from .masks.narrow import Narrower
+from .masks.open_guards import OpenGuards
 from .masks.spelling import Spelling
 from .masks.walk import forget_masks
 from .matcher import Matcher
 from .vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from .frontends.json_schema.resources import Registry
 
 __all__ = ["CompiledGrammar", "compile_gbnf", "compile_ir", "compile_json_schema", "compile_lark", "compile_regex"]
 
@@ -53,6 +58,7 @@ class CompiledGrammar:
         self.tables: Memory = wrap(vocabulary.tables)
         self.machine = Machine(build_network(ir, limits=limits), self.num_words, limits)
         self.narrower = Narrower(self.machine, self.tables, ir.guards) if ir.guards else None
+        self._open_guards: OpenGuards | None = None
         self.spelling = Spelling.needed(self.machine, self.tables, vocabulary)
         if self.spelling is not None and not self.spelling.is_live(self.machine.start):
             raise UnsatisfiableGrammar("the tokens of this vocabulary cannot write any text of the grammar")
@@ -60,6 +66,19 @@ class CompiledGrammar:
     def matcher(self) -> Matcher:
         """A matcher at the beginning of a text."""
         return Matcher(self)
+
+    @property
+    def open_guards(self) -> OpenGuards | None:
+        """Tells where a guard is still to be asked about what was begun; ``None`` without guards."""
+        if self._open_guards is None and self.ir.guards:
+            self._open_guards = OpenGuards(self.machine, self.ir.guards)
+        return self._open_guards
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What of its schema is not enforced as written, such as formats that nobody knows."""
+        notes: tuple[Note, ...] = getattr(self.ir, "notes", ())  # of a lowered schema
+        return notes
 
     @property
     def nbytes(self) -> int:
@@ -156,6 +175,7 @@ def compile_json_schema(
     whitespace: str = "indent=2",
     formats: Literal["assert", "annotate"] = "assert",
     property_order: Literal["schema", "any"] = "schema",
+    registry: Registry | None = None,
     limits: Limits = DEFAULT_LIMITS,
 ) -> CompiledGrammar:
     """JSON texts that are valid under ``schema`` (a dict, a boolean, or JSON text).
@@ -163,15 +183,24 @@ def compile_json_schema(
     ``whitespace``: ``"indent=2"`` (as ``json.dumps`` writes it with that indent), ``"spaced"`` (as ``json.dumps``),
     ``"compact"``, ``"flexible"`` (bounded runs) or ``"any"`` (whatever JSON allows). ``formats="annotate"`` makes
     ``format`` an annotation; by default it is a constraint. ``property_order="any"`` takes the declared properties
-    of an object in any order, each once; by default they come in the order of the schema.
+    of an object in any order, each once; by default they come in the order of the schema. ``registry`` (a
+    :class:`referencing.Registry`) has the documents that references outside the schema lead to; without it nothing is
+    ever fetched. What is left unenforced because nobody knows it, such as a format of one's own, is told by one
+    :class:`~grammars.SchemaWarning`, and by the result's ``notes``.
 
     Raises :class:`~grammars.SchemaError` for what is no schema, :class:`~grammars.UnsupportedSchema` for keywords
     that would not be enforced (all of them, each with its JSON pointer), :class:`~grammars.UnsatisfiableGrammar`.
     """
     from .frontends.json_schema import lower_json_schema
 
-    return compile_ir(
-        lower_json_schema(schema, whitespace=whitespace, formats=formats, property_order=property_order, limits=limits),
-        vocabulary,
+    ir = lower_json_schema(
+        schema,
+        whitespace=whitespace,
+        formats=formats,
+        property_order=property_order,
+        registry=registry,
         limits=limits,
     )
+    if ir.notes:
+        warnings.warn(SchemaWarning(ir.notes), stacklevel=2)
+    return compile_ir(ir, vocabulary, limits=limits)

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 __all__ = [
     "CfgError",
     "GrammarError",
     "LimitExceeded",
+    "Note",
     "Problem",
     "RegexError",
     "SchemaError",
+    "SchemaWarning",
     "TokenRefused",
     "UnsatisfiableGrammar",
     "UnsupportedSchema",
@@ -97,6 +100,17 @@ class Problem:
         return f"{self.pointer or '#'}: {self.keyword}: {self.reason}"
 
 
+class Note(NamedTuple):
+    """Something of a schema that is not enforced as written: where (a JSON pointer), which keyword, and what."""
+
+    pointer: str
+    keyword: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.pointer or '#'}: {self.keyword}: {self.message}"
+
+
 class SchemaError(GrammarError):
     """The schema is not a valid JSON Schema. ``problems`` lists every fault found."""
 
@@ -111,6 +125,14 @@ class UnsupportedSchema(SchemaError):
     """The schema asserts what cannot be enforced. ``problems`` lists *all* such keywords, not just the first."""
 
     headline = "the schema uses what is not supported"
+
+
+class SchemaWarning(UserWarning):
+    """The schema is enforced, but for what ``notes`` names: each has ``pointer``, ``keyword`` and ``message``."""
+
+    def __init__(self, notes: Sequence[Note]) -> None:
+        self.notes = tuple(notes)
+        super().__init__("not all of the schema is enforced" + "".join(f"\n  {note}" for note in self.notes))
 
 
 class CfgError(GrammarError):

@@ -36,6 +36,8 @@ class Limits:
     """Token bitmasks kept at once (16 KB each for 128k tokens)."""
     max_rollback_kept: int = 1_024
     """Steps of a matcher's history kept when room is made; rolling back further replays the tokens."""
+    max_rolled_back_tokens: int = 256
+    """Output tokens that one generation may take back, all dead ends together."""
 
 
 DEFAULT_LIMITS = Limits()

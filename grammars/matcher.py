@@ -22,6 +22,7 @@ from .automaton.memory import (
 from .automaton.transitions import forced_bytes, run_bytes
 from .errors import TokenRefused
 from .guards.judge import Judge
+from .masks.open_guards import in_words
 from .masks.past_guards import consume_before_guards, run_past_guards
 from .masks.pending import asks_guards
 from .masks.walk import consume_token, fill_bitmask
@@ -141,6 +142,28 @@ class Matcher:
         with self._lock:
             record = self._memory[CONFIGURATIONS] + CONFIGURATION_WORDS * self._history[-1]
             return bool(self._memory[record + FLAGS] & ACCEPTING)
+
+    @property
+    def has_open_guard(self) -> bool:
+        """Whether something was begun that a guard will be asked about when it ends.
+
+        Until then the text may turn out to have no way on, so that some of it has to be undone (:meth:`rollback`).
+        """
+        open_guards = self.grammar.open_guards
+        if open_guards is None or self._terminated:
+            return False
+        with self._lock:
+            return open_guards.is_open(self._history[-1])
+
+    def denials(self) -> tuple[str, ...]:
+        """What guards ask, in words, that do not agree to some byte that could come next."""
+        narrower, judge = self.grammar.narrower, self._judge
+        if narrower is None or judge is None or self._terminated:
+            return ()
+        self.allowed_token_ids()  # so that the places where guards are asked are known
+        with self._lock:
+            denied = narrower.denied(self._history[-1], self._follow())
+        return tuple(dict.fromkeys(in_words(self.grammar.ir.guards[guard]) for guard in denied))
 
     @property
     def is_terminated(self) -> bool:

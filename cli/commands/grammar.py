@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..failures import EXIT_FAILED, without_traceback
 from ..grammar_source import grammar_options, read_source, read_text
-from ..inspection import compile_for_bytes, standing
+from ..inspection import compile_for_bytes, sampled_texts, standing
 from ..options import NameParam
 from ..streams import stdout_to_stderr
 
@@ -89,15 +90,11 @@ def sample(arguments: tuple[str, ...], count: int, seed: int, raw: bool, **optio
     \b
     constrained grammar sample --library semantic_version -n 20 --seed 7
     """
-    from itertools import islice
-
-    from grammars.ir.sentences import sample as draw
-
     source, _ = read_source(arguments, options, more=0)
     with stdout_to_stderr():
         ir = source.lower()
-    for data in islice(draw(ir, seed=seed), count):
-        text = data.decode("utf-8", "backslashreplace")
+        texts = sampled_texts(ir if not ir.guards and not ir.registers else _warm(ir), seed)
+    for text in islice(texts, count):
         click.echo(text if raw else json.dumps(text, ensure_ascii=False))
 
 

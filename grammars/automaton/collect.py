@@ -6,10 +6,8 @@ bitmasks are dropped and computed again when needed. No result changes.
 
 from __future__ import annotations
 
-import numpy as np
-
 from ..ir.nodes import Int32Array
-from ..jit import kernel
+from ..jit import kernel, subroutine
 from .configurations import open_transitions, rehash_configurations
 from .memory import (
     ACCEPTING,
@@ -45,37 +43,35 @@ from .memory import (
     Memory,
 )
 from .registers import rehash_sets
-from .stacks import mix, rehash_stacks
+from .stacks import rehash_stacks
+from .words import copy_forward, fill, mix
 
 __all__ = ["collect"]
 
 
-@kernel
-def mark_stacks(memory: Memory, live: Int32Array) -> Int32Array:
-    """(stack sets,) 1 for those that a live configuration can reach. A set below always has the smaller id."""
-    marks = np.zeros(memory[NUM_STACKS], np.int32)
+@subroutine
+def mark_stacks(memory: Memory, live: Int32Array, marks: Int32Array) -> None:
+    """Set ``marks`` to 1 for the stack sets that a live configuration can reach. A set below has the smaller id."""
     marks[0] = 1
-    for configuration in live:
-        record = memory[CONFIGURATIONS] + CONFIGURATION_WORDS * configuration
+    for index in range(len(live)):
+        record = memory[CONFIGURATIONS] + CONFIGURATION_WORDS * live[index]
         for item in range(memory[record + FIRST_ITEM], memory[record + END_ITEM]):
             marks[memory[memory[ITEMS] + 2 * item + 1]] = 1
-    for stack in range(len(marks) - 1, -1, -1):
+    for stack in range(memory[NUM_STACKS] - 1, -1, -1):
         if marks[stack]:
             record = memory[STACKS] + STACK_WORDS * stack
             for edge in range(memory[record], memory[record + 1]):
                 marks[memory[memory[STACK_EDGES] + 2 * edge + 1]] = 1
-    return marks
 
 
-@kernel
-def slide_sets(memory: Memory, marks: Int32Array) -> Int32Array:
-    """Keep the sets of registers that marked stack sets hold; their new ids by old, in the same order."""
-    new_ids = np.zeros(memory[NUM_SETS] + 1, np.int32)
+@subroutine
+def slide_sets(memory: Memory, marks: Int32Array, new_ids: Int32Array) -> None:
+    """Keep the sets of registers that marked stack sets hold, in the same order; ``new_ids``: their new ids by old."""
     if memory[NUM_SETS] == 0:
-        return new_ids
+        return
     new_ids[0] = 1
     edges = memory[STACK_EDGES]
-    for stack in range(len(marks)):
+    for stack in range(memory[NUM_STACKS]):
         if marks[stack]:
             record = memory[STACKS] + STACK_WORDS * stack
             for edge in range(memory[record], memory[record + 1]):
@@ -85,22 +81,19 @@ def slide_sets(memory: Memory, marks: Int32Array) -> Int32Array:
     num_sets = 0
     for set_id in range(memory[NUM_SETS]):
         if new_ids[set_id]:
-            old, new = memory[SETS] + size * set_id, memory[SETS] + size * num_sets
-            for word in range(size):
-                memory[new + word] = memory[old + word]
+            copy_forward(memory, memory[SETS] + size * num_sets, memory[SETS] + size * set_id, size)
             new_ids[set_id] = num_sets
             num_sets += 1
     memory[NUM_SETS] = num_sets
     rehash_sets(memory)
-    return new_ids
 
 
-@kernel
+@subroutine
 def slide_stacks(memory: Memory, marks: Int32Array, new_sets: Int32Array) -> None:
     """Keep the marked stack sets; ``marks`` becomes the new id of each."""
     stacks, edges = memory[STACKS], memory[STACK_EDGES]
     num_stacks = num_edges = 0
-    for stack in range(len(marks)):
+    for stack in range(memory[NUM_STACKS]):
         if not marks[stack]:
             continue
         old, new = stacks + STACK_WORDS * stack, stacks + STACK_WORDS * num_stacks
@@ -124,14 +117,12 @@ def slide_stacks(memory: Memory, marks: Int32Array, new_sets: Int32Array) -> Non
     memory[NUM_STACKS] = num_stacks
     memory[NUM_STACK_EDGES] = num_edges
     memory[UNION_TOP] = 0
-    for slot in range(memory[UNIONS], memory[UNIONS] + UNION_WORDS * UNION_SLOTS):
-        memory[slot] = -1
-    memory[STACK_TABLE_SIZE] = SMALLEST_TABLE // 2
-    while memory[STACK_TABLE_SIZE] == SMALLEST_TABLE // 2 or memory[STACK_TABLE_SIZE] <= 2 * num_stacks:
-        rehash_stacks(memory)
+    fill(memory, memory[UNIONS], memory[UNIONS] + UNION_WORDS * UNION_SLOTS, -1)
+    memory[STACK_TABLE_SIZE] = SMALLEST_TABLE
+    rehash_stacks(memory)
 
 
-@kernel
+@subroutine
 def slide_configurations(memory: Memory, live: Int32Array, new_stacks: Int32Array) -> None:
     """Keep the live configurations (ascending ids): ``live[i]`` becomes i + 1."""
     items, records = memory[ITEMS], memory[CONFIGURATIONS]
@@ -139,8 +130,7 @@ def slide_configurations(memory: Memory, live: Int32Array, new_stacks: Int32Arra
     for index in range(len(live)):
         old, new = records + CONFIGURATION_WORDS * live[index], records + CONFIGURATION_WORDS * (index + 1)
         first, end = memory[old + FIRST_ITEM], memory[old + END_ITEM]
-        for word in range(CONFIGURATION_WORDS):
-            memory[new + word] = memory[old + word]
+        copy_forward(memory, new, old, CONFIGURATION_WORDS)
         memory[new + FIRST_ITEM] = num_items
         code = mix(memory[new + FLAGS] & ACCEPTING, 17)
         for item in range(first, end):
@@ -157,18 +147,19 @@ def slide_configurations(memory: Memory, live: Int32Array, new_stacks: Int32Arra
     memory[NUM_MASKS] = 0
     memory[NUM_PENDING] = 0
     memory[GUARDED_WORDS] = 0
-    memory[CONFIGURATION_TABLE_SIZE] = SMALLEST_TABLE // 2
-    while (
-        memory[CONFIGURATION_TABLE_SIZE] == SMALLEST_TABLE // 2 or memory[CONFIGURATION_TABLE_SIZE] <= 2 * len(live) + 2
-    ):
-        rehash_configurations(memory)
+    memory[CONFIGURATION_TABLE_SIZE] = SMALLEST_TABLE
+    rehash_configurations(memory)
     for index in range(len(live)):
         open_transitions(memory, index + 1)
 
 
 @kernel
-def collect(memory: Memory, live: Int32Array) -> None:
-    """Keep the configurations ``live`` (ascending ids, distinct); afterwards ``live[i]`` has the id i + 1."""
-    marks = mark_stacks(memory, live)
-    slide_stacks(memory, marks, slide_sets(memory, marks))
-    slide_configurations(memory, live, marks)
+def collect(memory: Memory, live: Int32Array, new_stacks: Int32Array, new_sets: Int32Array) -> None:
+    """Keep the configurations ``live`` (ascending ids, distinct); afterwards ``live[i]`` has the id i + 1.
+
+    ``new_stacks`` and ``new_sets``, a word for each stack set and set of a register and one more, come as zeros.
+    """
+    mark_stacks(memory, live, new_stacks)
+    slide_sets(memory, new_stacks, new_sets)
+    slide_stacks(memory, new_stacks, new_sets)
+    slide_configurations(memory, live, new_stacks)

@@ -11,7 +11,7 @@ kernels write the arenas CLOSURE*, CONFIGURATIONS, ITEMS and CONFIGURATION_TABLE
 from __future__ import annotations
 
 from ..ir.nodes import Kind, RegisterStep
-from ..jit import kernel
+from ..jit import inlined, subroutine
 from .memory import (
     ACCEPTING,
     BLOCKED,
@@ -68,7 +68,8 @@ from .memory import (
     Memory,
 )
 from .registers import NO_STACK, add_element, is_complete, open_register, stacks_that_take
-from .stacks import mix, push, union
+from .stacks import push, union
+from .words import fill, mix, rehash, same_words
 
 __all__ = ["add_item", "clear_configurations", "close_closure", "open_closure", "rehash_configurations"]
 
@@ -81,32 +82,27 @@ _OPEN, _TEST, _ADD, _CLOSE = (
 )
 
 
-@kernel
+@subroutine
 def clear_configurations(memory: Memory) -> None:
     """Forget all configurations; id 0 stays unused."""
     table = memory[CONFIGURATION_TABLE]
-    for slot in range(table, table + memory[CONFIGURATION_TABLE_SIZE]):
-        memory[slot] = 0
+    fill(memory, table, table + memory[CONFIGURATION_TABLE_SIZE], 0)
     memory[NUM_CONFIGURATIONS] = 1
     memory[NUM_ITEMS] = 0
 
 
-@kernel
+@subroutine
 def rehash_configurations(memory: Memory) -> None:
-    """Double the hash table and enter every configuration anew."""
-    table = memory[CONFIGURATION_TABLE]
-    size = 2 * memory[CONFIGURATION_TABLE_SIZE]
+    """Enter every configuration anew, in a table that is at least twice as large."""
+    size, count = memory[CONFIGURATION_TABLE_SIZE], memory[NUM_CONFIGURATIONS] - 1
+    while size <= 2 * count + 2:
+        size *= 2
     memory[CONFIGURATION_TABLE_SIZE] = size
-    for slot in range(table, table + size):
-        memory[slot] = 0
-    for configuration in range(1, memory[NUM_CONFIGURATIONS]):
-        slot = memory[memory[CONFIGURATIONS] + CONFIGURATION_WORDS * configuration + HASH] & (size - 1)
-        while memory[table + slot] != 0:
-            slot = (slot + 1) & (size - 1)
-        memory[table + slot] = configuration
+    first = memory[CONFIGURATIONS] + CONFIGURATION_WORDS  # the first configuration has the id 1, as an entry
+    rehash(memory, memory[CONFIGURATION_TABLE], size, first, CONFIGURATION_WORDS, HASH, count)
 
 
-@kernel
+@inlined
 def open_closure(memory: Memory) -> None:
     """Start a new, empty closure; entries of older ones are stale by their stamp."""
     memory[CLOSURE_STAMP] += 1
@@ -116,7 +112,7 @@ def open_closure(memory: Memory) -> None:
     memory[NUM_PASSED] = 0
 
 
-@kernel
+@subroutine
 def add_item(memory: Memory, state: int, stack: int) -> int:
     """Put a state with a set of return stacks into the open closure; negative when a union fails."""
     entry = memory[CLOSURE] + CLOSURE_WORDS * state
@@ -143,7 +139,7 @@ def add_item(memory: Memory, state: int, stack: int) -> int:
     return 0
 
 
-@kernel
+@inlined
 def pass_guard(memory: Memory, guard: int) -> bool:
     """Whether a guard lets the closure through; it is noted, once."""
     if memory[memory[BLOCKED] + guard] != 0:
@@ -157,7 +153,7 @@ def pass_guard(memory: Memory, guard: int) -> bool:
     return True
 
 
-@kernel
+@subroutine
 def take_step(memory: Memory, step: int, stack: int, target: int) -> int:
     """Add what lies behind a step that is more than an edge: a guard, or work on a register. Negative when full."""
     kind, what, register, element = memory[step], memory[step + 1], memory[step + 2], memory[step + 3]
@@ -183,7 +179,7 @@ def take_step(memory: Memory, step: int, stack: int, target: int) -> int:
     return changed if changed < 0 else add_item(memory, target, changed)
 
 
-@kernel
+@subroutine
 def follow(memory: Memory, state: int) -> int:
     """Add everything that ``state`` of the open closure reaches without a byte."""
     record = memory[STATES] + STATE_WORDS * state
@@ -219,7 +215,7 @@ def follow(memory: Memory, state: int) -> int:
     return 0
 
 
-@kernel
+@subroutine
 def sort_states(memory: Memory, first: int, count: int) -> None:
     """Shell sort of ``count`` words from ``first``: short lists mostly, nearly sorted ones often."""
     gap = 1
@@ -236,7 +232,7 @@ def sort_states(memory: Memory, first: int, count: int) -> None:
         gap //= 3
 
 
-@kernel
+@subroutine
 def close_closure(memory: Memory) -> int:
     """Run the open closure to its fixpoint; the id of its configuration, DEAD when there is none, or what is full."""
     while memory[CLOSURE_WAITING] > 0:
@@ -277,7 +273,7 @@ def close_closure(memory: Memory) -> int:
     return find_or_add_configuration(memory, count, flags, capacity, code)
 
 
-@kernel
+@subroutine
 def find_or_add_configuration(memory: Memory, count: int, flags: int, capacity: int, code: int) -> int:
     """The id of the configuration whose items lie just past the used part of ITEMS."""
     items, records = memory[ITEMS], memory[CONFIGURATIONS]
@@ -291,13 +287,9 @@ def find_or_add_configuration(memory: Memory, count: int, flags: int, capacity: 
             memory[record + HASH] == code
             and memory[record + END_ITEM] - memory[record + FIRST_ITEM] == count
             and memory[record + FLAGS] & ACCEPTING == flags & ACCEPTING
+            and same_words(memory, items + 2 * memory[record + FIRST_ITEM], base, 2 * count)
         ):
-            known = items + 2 * memory[record + FIRST_ITEM]
-            word = 0
-            while word < 2 * count and memory[known + word] == memory[base + word]:
-                word += 1
-            if word == 2 * count:
-                return memory[table + slot]
+            return memory[table + slot]
         slot = (slot + 1) & (size - 1)
     configuration = memory[NUM_CONFIGURATIONS]
     if configuration >= memory[MAX_CONFIGURATIONS]:
@@ -318,16 +310,14 @@ def find_or_add_configuration(memory: Memory, count: int, flags: int, capacity: 
     return configuration
 
 
-@kernel
+@subroutine
 def open_transitions(memory: Memory, configuration: int) -> None:
     """A row of transitions that is DEAD but for the bytes that some item reads, which are UNKNOWN."""
     row = memory[TRANSITIONS] + 256 * configuration
-    for byte in range(row, row + 256):
-        memory[byte] = DEAD
+    fill(memory, row, row + 256, DEAD)
     record = memory[CONFIGURATIONS] + CONFIGURATION_WORDS * configuration
     for item in range(memory[record + FIRST_ITEM], memory[record + END_ITEM]):
         state = memory[STATES] + STATE_WORDS * memory[memory[ITEMS] + 2 * item]
         for edge in range(memory[state + FIRST_EDGE], memory[state + END_EDGE]):
             span = memory[memory[BYTE_EDGES] + 2 * edge]
-            for byte in range(span & 0xFF, (span >> 8) + 1):
-                memory[row + byte] = UNKNOWN
+            fill(memory, row + (span & 0xFF), row + (span >> 8) + 1, UNKNOWN)

@@ -8,82 +8,108 @@ follows. A character of text is never refused on the way, so each node between t
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
+from typing import Final
 
 from ..ir.nodes import Int32Array
-from ..jit import kernel
-from .emit_edges import Int64Array, add_edge, new_state
+from ..jit import inlined, subroutine
+from .draft import (
+    BUFFER,
+    CAPACITIES,
+    GRAPH,
+    GRAPH_LINKS,
+    GRAPH_NODES,
+    GRAPH_WORDS,
+    LINK_WORDS,
+    LINKS,
+    Draft,
+    add_edge,
+    new_state,
+)
 from .memory import UNBOUNDED_CAPACITY
 
 __all__ = [
     "EVERY_SPELLING",
     "MOST_CHARACTER_STATES",
-    "MOST_EDGES_A_BYTE",
+    "MOST_EDGES_A_STATE",
     "MOST_STATES_A_BYTE",
     "OTHERS",
     "emit_strings",
 ]
 
-EVERY_SPELLING = 1
-OTHERS = 2
+EVERY_SPELLING: Final = 1
+OTHERS: Final = 2
 
-MOST_STATES_A_BYTE = 14  # of a text: raw, short escape, and 6 of an escape by number, 12 for a pair over 4 bytes
-MOST_EDGES_A_BYTE = 14 * 16
-MOST_CHARACTER_STATES = 40  # of the automaton of one character
+MOST_STATES_A_BYTE: Final = 14  # of a text: raw, short escape, and 6 of an escape by number, 12 for a pair over 4 bytes
+MOST_EDGES_A_STATE: Final = 16  # of strings that are none of the given ones; else 2
+MOST_CHARACTER_STATES: Final = 40  # of the automaton of one character
 
-_QUOTE, _BACKSLASH, _SLASH = 0x22, 0x5C, 0x2F
+_QUOTE, _BACKSLASH, _SLASH, _U = 0x22, 0x5C, 0x2F, 0x75
 
-ByteArray = npt.NDArray[np.uint8]
+# words of a node of the graph: first link; state of the character automaton; whether a text ends; network state
+_FIRST, _PLACE, _ENDS, _STATE = 0, 1, 2, 3
+# words of a link of the graph
+_BYTE, _TARGET, _NEXT = 0, 1, 2
 
-# columns of a node of the graph
-_FIRST, _PLACE, _ENDS, _STATE = 0, 1, 2, 3  # first edge; state of the character automaton; text ends; network state
 
-
-@kernel
+@inlined
 def short_escape(code: int) -> int:
     """The letter behind the backslash, 0 if the character has none (the slash is not counted)."""
     if code in (_QUOTE, _BACKSLASH):
         return code
-    for letter, escaped in ((98, 8), (102, 12), (110, 10), (114, 13), (116, 9)):
-        if code == escaped:
-            return letter
-    return 0
+    if code == 8:
+        return 98
+    if code == 9:
+        return 116
+    if code == 10:
+        return 110
+    if code == 12:
+        return 102
+    return 114 if code == 13 else 0
 
 
-@kernel
-def find_child(graph: Int32Array, links: Int32Array, node: int, byte: int) -> int:
+@inlined
+def node_at(draft: Draft, node: int) -> int:
+    """Where a node of the graph lies."""
+    return draft[GRAPH] + GRAPH_WORDS * node
+
+
+@inlined
+def find_child(draft: Draft, node: int, byte: int) -> int:
     """Where a byte leads in the graph, -1 if nowhere."""
-    edge = graph[node, _FIRST]
-    while edge >= 0:
-        if links[edge, 0] == byte:
-            return links[edge, 1]
-        edge = links[edge, 2]
+    link = draft[node_at(draft, node) + _FIRST]
+    while link >= 0:
+        words = draft[LINKS] + LINK_WORDS * link
+        if draft[words + _BYTE] == byte:
+            return draft[words + _TARGET]
+        link = draft[words + _NEXT]
     return -1
 
 
-@kernel
-def link(graph: Int32Array, links: Int32Array, sizes: Int64Array, node: int, byte: int, target: int) -> None:
+@inlined
+def add_link(draft: Draft, node: int, byte: int, target: int) -> None:
     """Let a byte lead from ``node`` to ``target``."""
-    links[sizes[1], 0] = byte
-    links[sizes[1], 1] = target
-    links[sizes[1], 2] = graph[node, _FIRST]
-    graph[node, _FIRST] = sizes[1]
-    sizes[1] += 1
+    words = draft[LINKS] + LINK_WORDS * draft[GRAPH_LINKS]
+    first = node_at(draft, node) + _FIRST
+    draft[words + _BYTE] = byte
+    draft[words + _TARGET] = target
+    draft[words + _NEXT] = draft[first]
+    draft[first] = draft[GRAPH_LINKS]
+    draft[GRAPH_LINKS] += 1
 
 
-@kernel
-def add_node(graph: Int32Array, sizes: Int64Array) -> int:
-    """A fresh node of the graph."""
-    node = sizes[0]
-    graph[node, _FIRST] = -1
-    graph[node, _PLACE] = 0
-    graph[node, _ENDS] = 0
-    sizes[0] = node + 1
+@inlined
+def add_node(draft: Draft, place: int) -> int:
+    """A fresh node of the graph, at a place of the automaton of one character."""
+    node = draft[GRAPH_NODES]
+    words = node_at(draft, node)
+    draft[words + _FIRST] = -1
+    draft[words + _PLACE] = place
+    draft[words + _ENDS] = 0
+    draft[GRAPH_NODES] = node + 1
     return node
 
 
-@kernel
+@inlined
 def step_character(offsets: Int32Array, table: Int32Array, place: int, byte: int) -> int:
     """The automaton of one character after a byte; 0 when the character is complete."""
     for edge in range(offsets[place], offsets[place + 1]):
@@ -92,192 +118,183 @@ def step_character(offsets: Int32Array, table: Int32Array, place: int, byte: int
     return 0
 
 
-@kernel
-def enter_spelling(
-    graph: Int32Array, links: Int32Array, sizes: Int64Array, offsets: Int32Array, table: Int32Array, node: int,
-    spelling: ByteArray, target: int,
-) -> None:  # fmt: skip
-    """Enter one spelling of a character from ``node`` to ``target``; hexadecimal letters in both cases."""
-    for index in range(len(spelling)):
-        byte = spelling[index]
-        after = find_child(graph, links, node, byte)
+@subroutine
+def enter_spelling(draft: Draft, offsets: Int32Array, table: Int32Array, node: int, length: int, target: int) -> None:
+    """Enter the spelling in the buffer from ``node`` to ``target``; hexadecimal letters in both cases."""
+    buffer = draft[BUFFER]
+    for index in range(length):
+        byte = draft[buffer + index]
+        after = find_child(draft, node, byte)
         if after < 0:
-            if index == len(spelling) - 1:
-                after = target
-            else:
-                after = add_node(graph, sizes)
-                graph[after, _PLACE] = step_character(offsets, table, graph[node, _PLACE], byte)
-            link(graph, links, sizes, node, byte, after)
-            if index % 6 >= 2 and spelling[0] == _BACKSLASH and 97 <= byte <= 102:
-                link(graph, links, sizes, node, byte - 32, after)
+            after = target
+            if index < length - 1:
+                place = draft[node_at(draft, node) + _PLACE]
+                after = add_node(draft, step_character(offsets, table, place, byte))
+            add_link(draft, node, byte, after)
+            if index % 6 >= 2 and draft[buffer] == _BACKSLASH and 97 <= byte <= 102:
+                add_link(draft, node, byte - 32, after)
         node = after
 
 
-@kernel
-def write_unit(spelling: ByteArray, at: int, unit: int) -> None:
-    r"""Write ``\uXXXX`` at a place of ``spelling``."""
-    spelling[at] = _BACKSLASH
-    spelling[at + 1] = 117
+@inlined
+def write_pair(draft: Draft, byte: int) -> int:
+    """Write a backslash and a byte into the buffer; how long that is."""
+    draft[draft[BUFFER]] = _BACKSLASH
+    draft[draft[BUFFER] + 1] = byte
+    return 2
+
+
+@subroutine
+def write_number(draft: Draft, at: int, unit: int) -> int:
+    r"""Write ``\uXXXX`` at a place of the buffer; where it ends."""
+    words = draft[BUFFER] + at
+    draft[words] = _BACKSLASH
+    draft[words + 1] = _U
     for place in range(4):
         digit = (unit >> (12 - 4 * place)) & 15
-        spelling[at + 2 + place] = 48 + digit if digit < 10 else 87 + digit
+        draft[words + 2 + place] = 48 + digit if digit < 10 else 87 + digit
+    return at + 6
 
 
-@kernel
+@subroutine
 def enter_character(
-    graph: Int32Array, links: Int32Array, sizes: Int64Array, offsets: Int32Array, table: Int32Array, every: bool,
-    node: int, raw: ByteArray, code: int, buffer: ByteArray,
-) -> int:  # fmt: skip
-    """Enter a character in all its spellings from ``node``; the node behind it."""
-    letter = short_escape(code)
-    is_raw = code >= 0x20 and code != _QUOTE and code != _BACKSLASH
+    draft: Draft, offsets: Int32Array, table: Int32Array, every: int, node: int, code: int, length: int
+) -> int:
+    """Enter a character in all its spellings from ``node``; the node behind it. The buffer holds its UTF-8."""
+    if short_escape(code) != 0:
+        length = write_pair(draft, short_escape(code))
+    elif code < 0x20:
+        length = write_number(draft, 0, code)
     # the first spelling finds a node that is there already
-    if is_raw:
-        first = raw
-    elif letter:
-        buffer[0], buffer[1] = _BACKSLASH, letter
-        first = buffer[:2]
-    else:
-        write_unit(buffer, 0, code)
-        first = buffer[:6]
-    probe = node
-    for byte in first:
-        probe = find_child(graph, links, probe, byte) if probe >= 0 else -1
-    if probe >= 0:
-        return probe
-    target = add_node(graph, sizes)
-    enter_spelling(graph, links, sizes, offsets, table, node, first, target)
+    known = node
+    for index in range(length):
+        known = find_child(draft, known, draft[draft[BUFFER] + index]) if known >= 0 else -1
+    if known >= 0:
+        return known
+    target = add_node(draft, 0)
+    enter_spelling(draft, offsets, table, node, length, target)
     if every:
         if code == _SLASH:
-            buffer[0], buffer[1] = _BACKSLASH, _SLASH
-            enter_spelling(graph, links, sizes, offsets, table, node, buffer[:2], target)
+            enter_spelling(draft, offsets, table, node, write_pair(draft, _SLASH), target)
         if code < 0x10000:
-            write_unit(buffer, 0, code)
-            enter_spelling(graph, links, sizes, offsets, table, node, buffer[:6], target)
+            length = write_number(draft, 0, code)
         else:
-            write_unit(buffer, 0, 0xD800 + ((code - 0x10000) >> 10))
-            write_unit(buffer, 6, 0xDC00 + ((code - 0x10000) & 0x3FF))
-            enter_spelling(graph, links, sizes, offsets, table, node, buffer[:12], target)
+            write_number(draft, 0, 0xD800 + ((code - 0x10000) >> 10))
+            length = write_number(draft, 6, 0xDC00 + ((code - 0x10000) & 0x3FF))
+        enter_spelling(draft, offsets, table, node, length, target)
     return target
 
 
-@kernel
-def code_point(text: ByteArray, index: int) -> tuple[int, int]:
-    """The character that begins at ``index`` of UTF-8 text, and how many bytes it has."""
-    lead = int(text[index])
-    if lead < 0x80:
-        return lead, 1
-    length = 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
-    code = lead & (0x7F >> length)
-    for place in range(1, length):
-        code = code << 6 | int(text[index + place]) & 0x3F
-    return code, length
+@inlined
+def length_of_character(lead: int) -> int:
+    """Bytes of a character of UTF-8 by its first one."""
+    return 1 if lead < 0x80 else 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
 
 
-@kernel
-def build_graph(
-    nodes: Int32Array, data: ByteArray, members: Int32Array, offsets: Int32Array, table: Int32Array, every: bool
-) -> tuple[Int32Array, Int32Array]:
-    """The graph of all spellings of the texts: nodes (N, 4) and links (L, 3: byte, target, next link)."""
-    total = 1
-    for member in members:
-        total += nodes[member, 2]
-    graph = np.empty((MOST_STATES_A_BYTE * total + 1, 4), np.int32)
-    links = np.empty((2 * MOST_STATES_A_BYTE * total, 3), np.int32)
-    sizes = np.zeros(2, np.int64)
-    buffer = np.empty(12, np.uint8)
-    add_node(graph, sizes)
-    for member in members:
-        text = data[nodes[member, 1] : nodes[member, 1] + nodes[member, 2]]
-        node = index = 0
-        while index < len(text):
-            code, length = code_point(text, index)
-            raw = text[index : index + length]
-            node = enter_character(graph, links, sizes, offsets, table, every, node, raw, code, buffer)
-            index += length
-        graph[node, _ENDS] = 1
-    return graph[: sizes[0]], links[: sizes[1]]
+@subroutine
+def enter_text(
+    draft: Draft, data: Int32Array, offsets: Int32Array, table: Int32Array, every: int, first: int, end: int
+) -> None:
+    """Enter all spellings of the text ``data[first:end]``."""
+    node = 0
+    while first < end:
+        code = data[first]
+        length = length_of_character(code)
+        if length > 1:
+            code &= 0x7F >> length
+        draft[draft[BUFFER]] = data[first]
+        for place in range(1, length):
+            draft[draft[BUFFER] + place] = data[first + place]
+            code = code << 6 | data[first + place] & 0x3F
+        node = enter_character(draft, offsets, table, every, node, code, length)
+        first += length
+    draft[node_at(draft, node) + _ENDS] = 1
 
 
-@kernel
-def sorted_links(graph: Int32Array, links: Int32Array, node: int, bytes_: Int32Array, targets: Int32Array) -> int:
-    """The links of a node in order of their bytes; how many."""
+@inlined
+def sort_links(draft: Draft, node: int) -> int:
+    """Write the links of a node into the buffer in order of their bytes, two words each; how many."""
+    buffer = draft[BUFFER]
     count = 0
-    edge = graph[node, _FIRST]
-    while edge >= 0:
-        place = count
-        while place > 0 and bytes_[place - 1] > links[edge, 0]:
-            bytes_[place] = bytes_[place - 1]
-            targets[place] = targets[place - 1]
-            place -= 1
-        bytes_[place] = links[edge, 0]
-        targets[place] = links[edge, 1]
+    link = draft[node_at(draft, node) + _FIRST]
+    while link >= 0:
+        words = draft[LINKS] + LINK_WORDS * link
+        place = buffer + 2 * count
+        while place > buffer and draft[place - 2] > draft[words + _BYTE]:
+            draft[place] = draft[place - 2]
+            draft[place + 1] = draft[place - 1]
+            place -= 2
+        draft[place] = draft[words + _BYTE]
+        draft[place + 1] = draft[words + _TARGET]
         count += 1
-        edge = links[edge, 2]
+        link = draft[words + _NEXT]
     return count
 
 
-@kernel
+@subroutine
 def emit_ways_out(
-    counts: Int64Array, edges: Int32Array, offsets: Int32Array, table: Int32Array, place: int, source: int,
-    bytes_: Int32Array, count: int, body: int, shared: int,
-) -> None:  # fmt: skip
-    """From ``source``, which stands at ``place`` of a character: all bytes that go on but are not taken by a link."""
-    index = 0
+    draft: Draft, offsets: Int32Array, table: Int32Array, place: int, source: int, count: int, body: int
+) -> None:
+    """From ``source``, which stands at ``place`` of a character: all bytes that go on but are not taken by a link.
+
+    The links are the first ``count`` in the buffer. Place p of any other string is state ``body + p``.
+    """
+    link = draft[BUFFER]
+    end = link + 2 * count
     for edge in range(offsets[place], offsets[place + 1]):
         low, high, after = table[edge, 0], table[edge, 1], table[edge, 2]
-        target = body if after < 0 else shared + after
-        while index < count and bytes_[index] < low:
-            index += 1
-        while index < count and bytes_[index] <= high:
-            if low < bytes_[index]:
-                add_edge(counts, edges, source, low, bytes_[index] - 1, target)
-            low = bytes_[index] + 1
-            index += 1
+        target = body if after < 0 else body + after
+        while link < end and draft[link] < low:
+            link += 2
+        while link < end and draft[link] <= high:
+            if low < draft[link]:
+                add_edge(draft, source, low, draft[link] - 1, target)
+            low = draft[link] + 1
+            link += 2
         if low <= high:
-            add_edge(counts, edges, source, low, high, target)
+            add_edge(draft, source, low, high, target)
 
 
-@kernel
-def emit_any_string(
-    counts: Int64Array, edges: Int32Array, capacities: Int32Array, offsets: Int32Array, table: Int32Array, target: int
-) -> tuple[int, int]:
-    """The rest of any string with its closing quote: the state before it, and where those inside a character begin."""
-    body = new_state(counts)
-    shared = counts[0] - 1  # place 0 is ``body`` itself, so place p > 0 is shared + p
-    counts[0] += len(offsets) - 2
-    no_bytes = np.empty(0, np.int32)
+@subroutine
+def emit_any_string(draft: Draft, offsets: Int32Array, table: Int32Array, target: int) -> int:
+    """The rest of any string with its closing quote; the state before it, behind which those inside a character lie."""
+    body = new_state(draft)
+    for _ in range(len(offsets) - 2):
+        new_state(draft)
     for place in range(len(offsets) - 1):
-        emit_ways_out(counts, edges, offsets, table, place, shared + place, no_bytes, 0, body, shared)
-    add_edge(counts, edges, body, _QUOTE, _QUOTE, target)
-    capacities[body] = UNBOUNDED_CAPACITY
-    return body, shared
+        emit_ways_out(draft, offsets, table, place, body + place, 0, body)
+    add_edge(draft, body, _QUOTE, _QUOTE, target)
+    draft[draft[CAPACITIES] + body] = UNBOUNDED_CAPACITY
+    return body
 
 
-@kernel
+@subroutine
 def emit_strings(
-    counts: Int64Array, edges: Int32Array, capacities: Int32Array, nodes: Int32Array, data: ByteArray,
-    members: Int32Array, offsets: Int32Array, table: Int32Array, options: int, source: int, target: int,
+    draft: Draft, nodes: Int32Array, data: Int32Array, children: Int32Array, first: int, end: int,
+    offsets: Int32Array, table: Int32Array, options: int, source: int, target: int,
 ) -> None:  # fmt: skip
-    """A JSON string, quotes included, that spells one of ``members``, or with OTHERS none of them."""
+    """A JSON string, quotes included, that spells one of ``children[first:end]``, or with OTHERS none of them."""
+    draft[GRAPH_NODES] = 0
+    draft[GRAPH_LINKS] = 0
+    add_node(draft, 0)
+    for index in range(first, end):
+        text = nodes[children[index], 1]
+        enter_text(draft, data, offsets, table, options & EVERY_SPELLING, text, text + nodes[children[index], 2])
     others = options & OTHERS != 0
-    graph, links = build_graph(nodes, data, members, offsets, table, options & EVERY_SPELLING != 0)
-    body = shared = 0
-    if others:
-        body, shared = emit_any_string(counts, edges, capacities, offsets, table, target)
-    for node in range(len(graph)):
-        graph[node, _STATE] = new_state(counts)
-    add_edge(counts, edges, source, _QUOTE, _QUOTE, graph[0, _STATE])
-    bytes_, targets = np.empty(256, np.int32), np.empty(256, np.int32)
-    for node in range(len(graph)):
-        here, place = graph[node, _STATE], graph[node, _PLACE]
-        count = sorted_links(graph, links, node, bytes_, targets)
-        for index in range(count):
-            add_edge(counts, edges, here, bytes_[index], bytes_[index], graph[targets[index], _STATE])
+    body = emit_any_string(draft, offsets, table, target) if others else 0
+    for node in range(draft[GRAPH_NODES]):
+        draft[node_at(draft, node) + _STATE] = new_state(draft)
+    add_edge(draft, source, _QUOTE, _QUOTE, draft[node_at(draft, 0) + _STATE])
+    for node in range(draft[GRAPH_NODES]):
+        words = node_at(draft, node)
+        here, place = draft[words + _STATE], draft[words + _PLACE]
+        count = sort_links(draft, node)
+        for link in range(draft[BUFFER], draft[BUFFER] + 2 * count, 2):
+            add_edge(draft, here, draft[link], draft[link], draft[node_at(draft, draft[link + 1]) + _STATE])
         if others:
-            emit_ways_out(counts, edges, offsets, table, place, here, bytes_, count, body, shared)
+            emit_ways_out(draft, offsets, table, place, here, count, body)
         if place == 0:
             if others:
-                capacities[here] = UNBOUNDED_CAPACITY
-            if (graph[node, _ENDS] != 0) != others:
-                add_edge(counts, edges, here, _QUOTE, _QUOTE, target)
+                draft[draft[CAPACITIES] + here] = UNBOUNDED_CAPACITY
+            if (draft[words + _ENDS] != 0) != others:
+                add_edge(draft, here, _QUOTE, _QUOTE, target)

@@ -168,7 +168,7 @@ class Machine:
             raise self.limit_reached(status)
         live = {self.start}.union(*(tenant.live_configurations() for tenant in self.tenants))
         kept = np.array(sorted(live), np.int32)
-        collect(memory, kept)
+        collect(memory, kept, *(np.zeros(memory[count] + 1, np.int32) for count in (NUM_STACKS, NUM_SETS)))
         self.epoch += 1
         new_ids = {int(old): new for new, old in enumerate(kept, 1)}
         memory[START] = new_ids[self.start]

@@ -7,10 +7,16 @@ copied to grow and an idle machine costs what it has touched.
 
 Layout, all counts in int32 words::
 
-    header | stacks | stack edges | stack table | unions | union scratch | configurations | items | configuration table
-           | transitions | guarded | masks | pending | walk path | network | closure
+    header | stacks | stack edges | stack table | unions | union scratch            automaton/stacks.py
+           | configurations | items | configuration table                           automaton/configurations.py
+           | transitions | guarded                                                  automaton/transitions.py
+           | pending | masks | walk path                                            masks/walk.py, masks/narrow.py
+           | states | byte edges | epsilon edges | call edges | steps | registers   the network, never written
+           | closure | closure queue | closure states | passed | blocked            automaton/configurations.py
+           | sets | set table                                                       automaton/registers.py
 
-The last two depend on the grammar; the others on :class:`~grammars.limits.Limits` and the vocabulary.
+Beside each line stands the file whose kernels write there; ``automaton/collect.py`` alone writes to all when it makes
+room. The first four lines depend on :class:`~grammars.limits.Limits` and the vocabulary, the others on the grammar.
 """
 
 from __future__ import annotations
@@ -28,78 +34,81 @@ from ..limits import Limits
 
 __all__ = ["CheckedMemory", "Memory", "allocate", "layout", "pool", "reserve", "round_up_power"]
 
-# -- header: bases of arenas --------------------------------------------------------------------------------------
+# -- header: arenas that depend on limits and vocabulary ----------------------------------------------------------
 STACKS: Final = 0  # 4 words a stack set: first edge, end of edges, holds the empty stack, hash
-STACK_EDGES: Final = 1  # 2 words an edge: return state, stack set below
+STACK_EDGES: Final = 1  # 2 words an edge: return state (or -2 - set of a register), stack set below
 STACK_TABLE: Final = 2  # hash table of stack sets, entry = id + 1
 UNIONS: Final = 3  # direct-mapped memo of unions, 3 words: left, right, result
-CONFIGURATIONS: Final = 4  # 8 words each, see below
-ITEMS: Final = 5  # 2 words an item: state, stack set
-CONFIGURATION_TABLE: Final = 6  # hash table of configurations, entry = id (0: free)
-TRANSITIONS: Final = 7  # 256 words a configuration: next configuration, UNKNOWN or DEAD
-MASKS: Final = 8  # num_words a cached token bitmask
-WALK_PATH: Final = 9  # configuration at each depth of a trie walk
-STATES: Final = 10  # 8 words a network state, see below
-BYTE_EDGES: Final = 11  # 2 words an edge: low | high << 8, target
-EPSILON_EDGES: Final = 12  # 1 word: target
-CALL_EDGES: Final = 13  # 2 words: start of the called rule, return state (-1: tail call, nothing to return to)
-CLOSURE: Final = 14  # 4 words a network state: stamp, stack set, queued, spare
-CLOSURE_QUEUE: Final = 15  # states waiting
-CLOSURE_STATES: Final = 16  # states reached
-UNION_SCRATCH: Final = 17  # edges of unions under way
-GUARDED: Final = 18  # transitions that hang on guards: target, number of guards, the guards
-PENDING: Final = 19  # 3 words a place in a token walk where guards are asked: trie node, configuration, byte
+UNION_SCRATCH: Final = 4  # edges of unions under way
+CONFIGURATIONS: Final = 5  # 8 words each, see below
+ITEMS: Final = 6  # 2 words an item: state, stack set
+CONFIGURATION_TABLE: Final = 7  # hash table of configurations, entry = id (0: free)
+TRANSITIONS: Final = 8  # 256 words a configuration: the next one, UNKNOWN, DEAD, or from FIRST_GUARDED down
+GUARDED: Final = 9  # transitions that hang on guards: target, number of guards, the guards
+PENDING: Final = 10  # 3 words a place in a token walk where guards are asked: node, configuration, 1 inside another
+MASKS: Final = 11  # NUM_WORDS a cached token bitmask
+WALK_PATH: Final = 12  # configuration at each depth of a trie walk
 
-# -- header: counts -----------------------------------------------------------------------------------------------
-NUM_STACKS: Final = 20
-NUM_STACK_EDGES: Final = 21
-NUM_CONFIGURATIONS: Final = 22
-NUM_ITEMS: Final = 23
-NUM_MASKS: Final = 24
-STACK_TABLE_SIZE: Final = 25  # power of two
-CONFIGURATION_TABLE_SIZE: Final = 26  # power of two
-CLOSURE_STAMP: Final = 27  # which closure the entries of CLOSURE belong to
-CLOSURE_COUNT: Final = 28  # states reached so far
-CLOSURE_WAITING: Final = 29  # length of the queue
-CLOSURE_ACCEPTING: Final = 30  # 1 when some stack ran empty at a final state
-UNION_TOP: Final = 31  # words of UNION_SCRATCH in use
+# -- header: arenas of the network --------------------------------------------------------------------------------
+STATES: Final = 13  # 8 words a network state, see below
+BYTE_EDGES: Final = 14  # 2 words an edge: low | high << 8, target
+EPSILON_EDGES: Final = 15  # 1 word: target
+CALL_EDGES: Final = 16  # 2 words: start of the called rule (or -1 - step), return state (-1: tail call)
+STEPS: Final = 17  # 4 words a step without a byte that is more than an edge: its node in the IR
+REGISTERS: Final = 18  # what each register holds and needs
+
+# -- header: arenas that depend on the network --------------------------------------------------------------------
+CLOSURE: Final = 19  # 4 words a network state: stamp, stack set, queued, spare
+CLOSURE_QUEUE: Final = 20  # states waiting
+CLOSURE_STATES: Final = 21  # states reached
+PASSED: Final = 22  # guards that the open closure went through
+BLOCKED: Final = 23  # 1 word a guard, 1 while it does not agree
+SETS: Final = 24  # the sets that registers hold
+SET_TABLE: Final = 25  # hash table of sets, entry = id + 1
+
+# -- header: how much is in use -----------------------------------------------------------------------------------
+NUM_STACKS: Final = 26
+NUM_STACK_EDGES: Final = 27
+STACK_TABLE_SIZE: Final = 28  # power of two
+UNION_TOP: Final = 29  # words of UNION_SCRATCH
+NUM_CONFIGURATIONS: Final = 30
+NUM_ITEMS: Final = 31
+CONFIGURATION_TABLE_SIZE: Final = 32  # power of two
+GUARDED_WORDS: Final = 33
+NUM_PENDING: Final = 34
+NUM_MASKS: Final = 35
+NUM_SETS: Final = 36
+
+# -- header: the open closure -------------------------------------------------------------------------------------
+CLOSURE_STAMP: Final = 37  # which closure the entries of CLOSURE belong to
+CLOSURE_COUNT: Final = 38  # states reached so far
+CLOSURE_WAITING: Final = 39  # length of the queue
+CLOSURE_ACCEPTING: Final = 40  # 1 when some stack ran empty at a final state
+NUM_PASSED: Final = 41
 
 # -- header: fixed sizes ------------------------------------------------------------------------------------------
-MAX_STACKS: Final = 32
-MAX_STACK_EDGES: Final = 33
-MAX_CONFIGURATIONS: Final = 34
-MAX_ITEMS: Final = 35
-MAX_MASKS: Final = 36
-NUM_WORDS: Final = 37  # int32 words of a token bitmask
-NUM_STATES: Final = 38
-START_STATE: Final = 39
-START: Final = 40  # the first configuration
+MAX_STACKS: Final = 42
+MAX_STACK_EDGES: Final = 43
+MAX_CONFIGURATIONS: Final = 44
+MAX_ITEMS: Final = 45
+MAX_GUARDED_WORDS: Final = 46
+MAX_PENDING: Final = 47
+MAX_MASKS: Final = 48
+MAX_SETS: Final = 49
+SET_TABLE_SIZE: Final = 50  # power of two
+SET_WIDTH: Final = 51  # words of bits of a set
+NUM_WORDS: Final = 52  # int32 words of a token bitmask
+NUM_STATES: Final = 53
+NUM_GUARDS: Final = 54
+START_STATE: Final = 55
+START: Final = 56  # the first configuration
 
 # -- header: counters for measuring -------------------------------------------------------------------------------
-COUNT_STEPS: Final = 44
-COUNT_WALKS: Final = 45
-COUNT_VISITED: Final = 46
+COUNT_STEPS: Final = 57
+COUNT_WALKS: Final = 58
+COUNT_VISITED: Final = 59
 
-# -- header: guards -----------------------------------------------------------------------------------------------
-NUM_GUARDS: Final = 50
-PASSED: Final = 56  # arena: guards that the open closure went through
-BLOCKED: Final = 57  # arena: 1 word a guard, 1 while it does not agree
-NUM_PASSED: Final = 51
-GUARDED_WORDS: Final = 52  # of GUARDED in use
-MAX_GUARDED_WORDS: Final = 53
-NUM_PENDING: Final = 54
-MAX_PENDING: Final = 55
-
-# -- header: registers --------------------------------------------------------------------------------------------
-STEPS: Final = 60  # arena: 4 words a step without a byte that is more than an edge: its node in the IR
-REGISTERS: Final = 61  # arena: what each register holds and needs
-SETS: Final = 62  # arena: the sets that registers hold
-SET_TABLE: Final = 63  # hash table of sets, entry = id + 1
-SET_WIDTH: Final = 64  # words of bits of a set
-NUM_SETS: Final = 65
-MAX_SETS: Final = 66
-SET_TABLE_SIZE: Final = 67  # power of two
-HEADER_WORDS: Final = 80
+HEADER_WORDS: Final = 64
 
 STACK_WORDS: Final = 4
 CONFIGURATION_WORDS: Final = 8

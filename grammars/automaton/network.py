@@ -8,10 +8,9 @@ import numpy as np
 
 from ..errors import LimitExceeded, UnsatisfiableGrammar
 from ..ir.analyze import analyze
-from ..ir.json_character import character_table
 from ..ir.nodes import IR, Int32Array, Register
 from ..limits import DEFAULT_LIMITS, Limits
-from .emit import emit_all
+from .emit import emit
 from .left_recursion import remove_left_recursion
 from .measure import NUM_STATES, ONLY_TEXT_CHARACTER, measure
 from .pack import pack
@@ -51,14 +50,11 @@ def build_network(ir: IR, *, limits: Limits = DEFAULT_LIMITS) -> Network:
         raise UnsatisfiableGrammar(
             "no text matches this grammar: every way through it leads to a part that matches nothing"
         )
-    leaves = (ir.nodes, ir.children, ir.data, ir.fragments, ir.fragment_states, ir.fragment_edges, ir.rules)
-    table = measure(*leaves)
-    num_states = int(table[ir.rules[facts.reachable], NUM_STATES].sum() + table[ir.start, NUM_STATES])
+    table = measure(ir, facts.reachable)
+    num_states = int(table[-1, NUM_STATES])
     if num_states > limits.max_states:
         raise LimitExceeded("max_states", limits.max_states, f"the grammar needs {num_states:,} states")
-    edges, calls, rule_starts, rule_bodies, capacities, flags = emit_all(
-        *leaves, ir.start, table, facts.reachable, *character_table(True), *character_table(False)
-    )
+    edges, calls, rule_starts, rule_bodies, capacities, flags = emit(ir, table, facts.reachable)
     if not facts.productive[ir.rules[facts.reachable]].all():
         edges, calls = drop_unproductive(edges, calls, rule_starts, flags)
     neutral = table[rule_bodies, ONLY_TEXT_CHARACTER] != 0

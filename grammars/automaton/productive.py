@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..ir.nodes import Int32Array
-from ..jit import kernel
+from ..jit import inlined, kernel
 from .memory import FINAL
 
 __all__ = ["drop_unproductive", "reach_end"]
@@ -21,67 +21,79 @@ NOTHING = -1
 
 
 @kernel
-def order_by(keys: Int32Array, num_keys: int) -> tuple[Int32Array, Int32Array]:
-    """Rows by their key: ``rows[offsets[key] : offsets[key + 1]]``; rows with a negative key are left out."""
-    offsets = np.zeros(num_keys + 2, np.int32)
-    for key in keys:
-        if key >= 0:
-            offsets[key + 2] += 1
-    for key in range(num_keys + 1):
+def order_rows(keys: Int32Array, offsets: Int32Array, rows: Int32Array) -> None:
+    """Rows by their key: ``rows[offsets[key] : offsets[key + 1]]``; rows with a negative key are left out.
+
+    ``offsets`` (keys + 2,) comes as zeros.
+    """
+    for row in range(len(keys)):
+        if keys[row] >= 0:
+            offsets[keys[row] + 2] += 1
+    for key in range(len(offsets) - 1):
         offsets[key + 1] += offsets[key]
-    rows = np.empty(len(keys), np.int32)
     for row in range(len(keys)):
         if keys[row] >= 0:
             rows[offsets[keys[row] + 1]] = row
             offsets[keys[row] + 1] += 1
-    return offsets, rows
+
+
+@inlined
+def mark(reaches: BoolArray, todo: Int32Array, count: int, state: int) -> int:
+    """Note that a state reaches the end; how many are to do."""
+    if reaches[state]:
+        return count
+    reaches[state] = True
+    todo[count] = state
+    return count + 1
 
 
 @kernel
+def spread_back(
+    reaches: BoolArray, todo: Int32Array, count: int, sources: Int32Array, callers: Int32Array, callees: Int32Array,
+    backs: Int32Array, by_target: Int32Array, edges: Int32Array, by_callee: Int32Array, calls_of: Int32Array,
+    by_back: Int32Array, calls_to: Int32Array,
+) -> None:  # fmt: skip
+    """From the states in ``todo[:count]``, set ``reaches`` wherever they can be reached from: each edge once."""
+    for call in range(len(callers)):
+        if callees[call] < 0 and backs[call] < 0:
+            count = mark(reaches, todo, count, callers[call])
+    while count > 0:
+        count -= 1
+        state = todo[count]
+        for place in range(by_target[state], by_target[state + 1]):
+            count = mark(reaches, todo, count, sources[edges[place]])
+        for place in range(by_callee[state], by_callee[state + 1]):
+            call = calls_of[place]
+            if backs[call] < 0 or reaches[backs[call]]:
+                count = mark(reaches, todo, count, callers[call])
+        for place in range(by_back[state], by_back[state + 1]):
+            call = calls_to[place]
+            if callees[call] < 0 or reaches[callees[call]]:
+                count = mark(reaches, todo, count, callers[call])
+
+
+def order_by(keys: Int32Array, num_keys: int) -> tuple[Int32Array, Int32Array]:
+    """Offsets and rows, see :func:`order_rows`."""
+    offsets, rows = np.zeros(num_keys + 2, np.int32), np.empty(len(keys), np.int32)
+    order_rows(keys, offsets, rows)
+    return offsets, rows
+
+
 def reach_end(
     final: BoolArray, sources: Int32Array, targets: Int32Array, callers: Int32Array, callees: Int32Array,
     backs: Int32Array,
 ) -> BoolArray:  # fmt: skip
-    """(S,) whether the end of the rule can be reached from a state: the least fixpoint, each edge looked at once.
+    """(S,) whether the end of the rule can be reached from a state: the least fixpoint.
 
     Edges lead from ``sources`` to ``targets``; a call at ``callers`` goes through ``callees`` (first states) to
     ``backs``; see NOTHING.
     """
     num_states = len(final)
-    by_target, edges = order_by(targets, num_states)
-    by_callee, calls_of = order_by(callees, num_states)
-    by_back, calls_to = order_by(backs, num_states)
-    reaches = final.copy()
-    todo = np.empty(num_states, np.int32)
-    count = 0
-    for state in range(num_states):
-        if reaches[state]:
-            todo[count] = state
-            count += 1
-    for call in range(len(callers)):
-        if callees[call] < 0 and backs[call] < 0 and not reaches[callers[call]]:
-            reaches[callers[call]] = True
-            todo[count] = callers[call]
-            count += 1
-    while count > 0:
-        count -= 1
-        state = todo[count]
-        for place in range(by_target[state], by_target[state + 1]):
-            source = sources[edges[place]]
-            if not reaches[source]:
-                reaches[source] = True
-                todo[count] = source
-                count += 1
-        for kind in range(2):
-            offsets = by_callee if kind == 0 else by_back
-            rows = calls_of if kind == 0 else calls_to
-            for place in range(offsets[state], offsets[state + 1]):
-                call = rows[place]
-                callee, back = callees[call], backs[call]
-                if (callee < 0 or reaches[callee]) and (back < 0 or reaches[back]) and not reaches[callers[call]]:
-                    reaches[callers[call]] = True
-                    todo[count] = callers[call]
-                    count += 1
+    reaches, todo = final.copy(), np.zeros(num_states, np.int32)
+    first = np.flatnonzero(final)
+    todo[: len(first)] = first
+    orders = (array for keys in (targets, callees, backs) for array in order_by(keys, num_states))
+    spread_back(reaches, todo, len(first), sources, callers, callees, backs, *orders)
     return reaches
 
 

@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 
 from ..ir.nodes import ANY_ELEMENT, Int32Array, Register
-from ..jit import kernel
+from ..jit import inlined, subroutine
 from .memory import (
     FULL_REGISTERS,
     MAX_SETS,
@@ -35,7 +35,8 @@ from .memory import (
     UNION_SCRATCH,
     Memory,
 )
-from .stacks import find_or_add, mix, push, union
+from .stacks import find_or_add, push, union
+from .words import copy_forward, fill, hash_words, mix, rehash, same_words
 
 __all__ = [
     "BITS",
@@ -61,56 +62,44 @@ TAKES_OTHERS: Final = 3
 COUNT_OTHERS_TO: Final = 4  # more elements without a bit are all the same
 
 
-@kernel
+@inlined
 def set_of_frame(memory: Memory, edge: int) -> int:
     """Where the record of the set lies that is the return state of a stack's edge."""
     set_id = -2 - memory[memory[STACK_EDGES] + 2 * edge]
     return memory[SETS] + (SET_WORDS + memory[SET_WIDTH]) * set_id
 
 
-@kernel
+@subroutine
 def clear_sets(memory: Memory) -> None:
     """Forget all sets but set 0, the empty one."""
-    for slot in range(memory[SET_TABLE], memory[SET_TABLE] + memory[SET_TABLE_SIZE]):
-        memory[slot] = 0
+    fill(memory, memory[SET_TABLE], memory[SET_TABLE] + memory[SET_TABLE_SIZE], 0)
     memory[NUM_SETS] = 0
     if memory[MAX_SETS] > 0:
-        for word in range(memory[SETS], memory[SETS] + SET_WORDS + memory[SET_WIDTH]):
-            memory[word] = 0
+        fill(memory, memory[SETS], memory[SETS] + SET_WORDS + memory[SET_WIDTH], 0)
         find_or_add_set(memory)
 
 
-@kernel
+@subroutine
 def rehash_sets(memory: Memory) -> None:
     """Enter every set anew."""
-    table, size = memory[SET_TABLE], memory[SET_TABLE_SIZE]
-    for slot in range(table, table + size):
-        memory[slot] = 0
-    for set_id in range(memory[NUM_SETS]):
-        slot = memory[memory[SETS] + (SET_WORDS + memory[SET_WIDTH]) * set_id + 2] & (size - 1)
-        while memory[table + slot] != 0:
-            slot = (slot + 1) & (size - 1)
-        memory[table + slot] = set_id + 1
+    width = SET_WORDS + memory[SET_WIDTH]
+    rehash(memory, memory[SET_TABLE], memory[SET_TABLE_SIZE], memory[SETS], width, 2, memory[NUM_SETS])
 
 
-@kernel
+@subroutine
 def find_or_add_set(memory: Memory) -> int:
     """The id of the set whose record was written just past the last; FULL_REGISTERS when out of room."""
     size = SET_WORDS + memory[SET_WIDTH]
     candidate = memory[SETS] + size * memory[NUM_SETS]
     code = mix(memory[candidate], memory[candidate + 1])
-    for word in range(candidate + SET_WORDS, candidate + size):
-        code = mix(code, memory[word])
+    code = hash_words(memory, code, candidate + SET_WORDS, candidate + size)
     memory[candidate + 2] = code
     table, slots = memory[SET_TABLE], memory[SET_TABLE_SIZE]
     slot = code & (slots - 1)
     while memory[table + slot] != 0:
-        known = memory[SETS] + size * (memory[table + slot] - 1)
-        word = 0
-        while word < size and memory[known + word] == memory[candidate + word]:
-            word += 1
-        if word == size:
-            return memory[table + slot] - 1
+        known = memory[table + slot] - 1
+        if same_words(memory, memory[SETS] + size * known, candidate, size):
+            return known
         slot = (slot + 1) & (slots - 1)
     if memory[NUM_SETS] + 2 > memory[MAX_SETS]:  # one record more is for the next candidate
         return FULL_REGISTERS
@@ -119,13 +108,13 @@ def find_or_add_set(memory: Memory) -> int:
     return memory[NUM_SETS] - 1
 
 
-@kernel
+@inlined
 def holds(memory: Memory, record: int, element: int) -> bool:
     """Whether a set, or the required elements of a register, hold an element; ``record``: the first word of bits."""
     return memory[record + element // BITS] >> (element % BITS) & 1 != 0
 
 
-@kernel
+@subroutine
 def num_missing(memory: Memory, register: int, record: int) -> int:
     """How many required elements of a register a set lacks."""
     missing = 0
@@ -137,7 +126,7 @@ def num_missing(memory: Memory, register: int, record: int) -> int:
     return missing
 
 
-@kernel
+@subroutine
 def takes(memory: Memory, register: int, record: int, element: int) -> bool:
     """Whether a set can take an element so that the register can still be closed."""
     most, count = memory[register + MOST], memory[record]
@@ -158,19 +147,19 @@ def takes(memory: Memory, register: int, record: int, element: int) -> bool:
     return count + 1 + missing <= most
 
 
-@kernel
+@inlined
 def register_record(memory: Memory, register: int) -> int:
     """Where a register is described."""
     return memory[REGISTERS] + (REGISTER_WORDS + memory[SET_WIDTH]) * register
 
 
-@kernel
+@inlined
 def open_register(memory: Memory, stack: int) -> int:
     """The stacks with an empty set on top."""
     return push(memory, -2, stack)
 
 
-@kernel
+@subroutine
 def stacks_that_take(memory: Memory, stack: int, register: int, element: int) -> int:
     """Those stacks whose set can take an element, NO_STACK if there are none, or what is full."""
     record = register_record(memory, register)
@@ -191,7 +180,7 @@ def stacks_that_take(memory: Memory, stack: int, register: int, element: int) ->
     return find_or_add(memory, candidate, count, 0)
 
 
-@kernel
+@subroutine
 def add_element(memory: Memory, stack: int, register: int, element: int, counts: bool) -> int:
     """The stacks with an element noted in the set on top (and counted, if ``counts``), or what is full."""
     register = register_record(memory, register)
@@ -202,8 +191,7 @@ def add_element(memory: Memory, stack: int, register: int, element: int, counts:
         known = set_of_frame(memory, edge)
         below = memory[memory[STACK_EDGES] + 2 * edge + 1]
         fresh = memory[SETS] + size * memory[NUM_SETS]
-        for word in range(size):
-            memory[fresh + word] = memory[known + word]
+        copy_forward(memory, fresh, known, size)
         if element >= 0:
             memory[fresh] += 1 if counts else 0
             memory[fresh + SET_WORDS + element // BITS] |= 1 << (element % BITS)
@@ -222,7 +210,7 @@ def add_element(memory: Memory, stack: int, register: int, element: int, counts:
     return result
 
 
-@kernel
+@inlined
 def is_complete(memory: Memory, edge: int, register: int) -> bool:
     """Whether the set of a stack's edge has all that closing the register needs."""
     record = register_record(memory, register)

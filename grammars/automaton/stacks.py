@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from ..jit import kernel
+from ..jit import inlined, subroutine
 from .memory import (
     FULL_STACKS,
     MAX_STACK_EDGES,
@@ -32,55 +32,38 @@ from .memory import (
     UNIONS,
     Memory,
 )
+from .words import copy_forward, fill, hash_words, mix, rehash, same_words
 
-__all__ = ["clear_stacks", "find_or_add", "mix", "push", "rehash_stacks", "union"]
+__all__ = ["clear_stacks", "find_or_add", "push", "rehash_stacks", "union"]
 
 FRAME_WORDS: Final = 6  # of a union under way: parent, left, right, place in left, place in right, edges merged
 
 
-@kernel
-def mix(seed: int, value: int) -> int:
-    """A 31-bit hash of both; every step stays inside 64 bits, so compiled and plain Python agree."""
-    mixed = (int(seed) ^ int(value)) * 0x2545F491 & 0x7FFFFFFF
-    return mixed ^ (mixed >> 15)
-
-
-@kernel
+@subroutine
 def clear_stacks(memory: Memory) -> None:
     """Forget all stack sets but set 0, the empty stack alone."""
-    table, size = memory[STACK_TABLE], memory[STACK_TABLE_SIZE]
-    for slot in range(table, table + size):
-        memory[slot] = 0
-    unions = memory[UNIONS]
-    for slot in range(unions, unions + UNION_WORDS * UNION_SLOTS):
-        memory[slot] = -1
+    fill(memory, memory[STACK_TABLE], memory[STACK_TABLE] + memory[STACK_TABLE_SIZE], 0)
+    fill(memory, memory[UNIONS], memory[UNIONS] + UNION_WORDS * UNION_SLOTS, -1)
     memory[NUM_STACKS] = 0
     memory[NUM_STACK_EDGES] = 0
     memory[UNION_TOP] = 0
     find_or_add(memory, memory[UNION_SCRATCH], 0, 1)
 
 
-@kernel
+@subroutine
 def rehash_stacks(memory: Memory) -> None:
-    """Double the hash table and enter every stack set anew."""
-    table = memory[STACK_TABLE]
-    size = 2 * memory[STACK_TABLE_SIZE]
+    """Enter every stack set anew, in a table that is at least twice as large."""
+    size = memory[STACK_TABLE_SIZE]
+    while size <= 2 * memory[NUM_STACKS]:
+        size *= 2
     memory[STACK_TABLE_SIZE] = size
-    for slot in range(table, table + size):
-        memory[slot] = 0
-    for stack in range(memory[NUM_STACKS]):
-        slot = memory[memory[STACKS] + STACK_WORDS * stack + 3] & (size - 1)
-        while memory[table + slot] != 0:
-            slot = (slot + 1) & (size - 1)
-        memory[table + slot] = stack + 1
+    rehash(memory, memory[STACK_TABLE], size, memory[STACKS], STACK_WORDS, 3, memory[NUM_STACKS])
 
 
-@kernel
+@subroutine
 def find_or_add(memory: Memory, candidate: int, num_edges: int, holds_empty: int) -> int:
     """The id of the set whose edges lie at ``candidate``; FULL_STACKS when out of room."""
-    code = mix(holds_empty + 7, num_edges)
-    for word in range(candidate, candidate + 2 * num_edges):
-        code = mix(code, memory[word])
+    code = hash_words(memory, mix(holds_empty + 7, num_edges), candidate, candidate + 2 * num_edges)
     stacks, edges = memory[STACKS], memory[STACK_EDGES]
     table, size = memory[STACK_TABLE], memory[STACK_TABLE_SIZE]
     slot = code & (size - 1)
@@ -90,19 +73,14 @@ def find_or_add(memory: Memory, candidate: int, num_edges: int, holds_empty: int
             memory[record + 3] == code
             and memory[record + 2] == holds_empty
             and memory[record + 1] - memory[record] == num_edges
+            and same_words(memory, edges + 2 * memory[record], candidate, 2 * num_edges)
         ):
-            known = edges + 2 * memory[record]
-            word = 0
-            while word < 2 * num_edges and memory[known + word] == memory[candidate + word]:
-                word += 1
-            if word == 2 * num_edges:
-                return memory[table + slot] - 1
+            return memory[table + slot] - 1
         slot = (slot + 1) & (size - 1)
     stack, first = memory[NUM_STACKS], memory[NUM_STACK_EDGES]
     if stack >= memory[MAX_STACKS] or first + num_edges > memory[MAX_STACK_EDGES]:
         return FULL_STACKS
-    for word in range(2 * num_edges):
-        memory[edges + 2 * first + word] = memory[candidate + word]
+    copy_forward(memory, edges + 2 * first, candidate, 2 * num_edges)
     record = stacks + STACK_WORDS * stack
     memory[record] = first
     memory[record + 1] = first + num_edges
@@ -116,7 +94,7 @@ def find_or_add(memory: Memory, candidate: int, num_edges: int, holds_empty: int
     return stack
 
 
-@kernel
+@inlined
 def push(memory: Memory, return_state: int, below: int) -> int:
     """The set of all stacks of ``below`` with ``return_state`` put on top."""
     candidate = memory[UNION_SCRATCH]  # no union is under way
@@ -125,7 +103,7 @@ def push(memory: Memory, return_state: int, below: int) -> int:
     return find_or_add(memory, candidate, 1, 0)
 
 
-@kernel
+@inlined
 def known_union(memory: Memory, left: int, right: int) -> int:
     """The union of two different sets if the memo still holds it, else -1."""
     if left > right:
@@ -136,7 +114,7 @@ def known_union(memory: Memory, left: int, right: int) -> int:
     return -1
 
 
-@kernel
+@subroutine
 def open_frame(memory: Memory, parent: int, left: int, right: int) -> int:
     """Begin a union on top of the scratch stack; its frame, or TOO_DEEP."""
     if left > right:
@@ -157,7 +135,7 @@ def open_frame(memory: Memory, parent: int, left: int, right: int) -> int:
     return frame
 
 
-@kernel
+@inlined
 def add_merged(memory: Memory, frame: int, return_state: int, below: int) -> None:
     """Append an edge to the union under way."""
     words = memory[UNION_SCRATCH] + frame
@@ -167,7 +145,7 @@ def add_merged(memory: Memory, frame: int, return_state: int, below: int) -> Non
     memory[words + 5] += 1
 
 
-@kernel
+@subroutine
 def merge_edges(memory: Memory, frame: int) -> int:
     """Merge until both sides have the same return state with different sets below (then 1), or to the end (0)."""
     edges = memory[STACK_EDGES]
@@ -197,7 +175,7 @@ def merge_edges(memory: Memory, frame: int) -> int:
     return waits
 
 
-@kernel
+@subroutine
 def close_frame(memory: Memory, frame: int) -> int:
     """Finish the union on top of the scratch stack: its set, remembered in the memo."""
     words = memory[UNION_SCRATCH] + frame
@@ -214,7 +192,7 @@ def close_frame(memory: Memory, frame: int) -> int:
     return result
 
 
-@kernel
+@subroutine
 def union(memory: Memory, left: int, right: int) -> int:
     """The set of the stacks of both; FULL_STACKS or TOO_DEEP when out of room.
 

@@ -7,7 +7,7 @@ over (by the thread that holds the lock) and worked on there.
 from __future__ import annotations
 
 from ..ir.nodes import Int32Array
-from ..jit import kernel
+from ..jit import kernel, subroutine
 from .configurations import find_or_add_configuration
 from .memory import (
     ACCEPTING,
@@ -34,12 +34,13 @@ from .memory import (
     Memory,
 )
 from .registers import find_or_add_set
-from .stacks import find_or_add, mix
+from .stacks import find_or_add
+from .words import mix
 
 __all__ = ["transfer"]
 
 
-@kernel
+@subroutine
 def transfer_set(source: Memory, target: Memory, set_id: int) -> int:
     """The id in ``target`` of a set of a register, or FULL_REGISTERS."""
     size = SET_WORDS + source[SET_WIDTH]
@@ -49,7 +50,7 @@ def transfer_set(source: Memory, target: Memory, set_id: int) -> int:
     return find_or_add_set(target)
 
 
-@kernel
+@subroutine
 def insert_edge(target: Memory, first: int, count: int, return_state: int, below: int) -> None:
     """Put an edge into the ``count`` sorted ones at ``first``: the ids of sets may have another order here."""
     place = first + 2 * count
@@ -61,7 +62,7 @@ def insert_edge(target: Memory, first: int, count: int, return_state: int, below
     target[place + 1] = below
 
 
-@kernel
+@subroutine
 def transfer_stack(source: Memory, target: Memory, stack: int, known: Int32Array) -> int:
     """The id in ``target`` of a stack set of ``source``; ``known`` (id + 1 each, 0: not yet) is filled bottom-up.
 

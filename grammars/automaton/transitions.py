@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..jit import kernel
+from ..jit import inlined, kernel, subroutine
 from .configurations import add_item, clear_configurations, close_closure, open_closure
 from .memory import (
     ACCEPTING,
@@ -37,15 +37,16 @@ from .memory import (
 )
 from .registers import clear_sets
 from .stacks import clear_stacks
+from .words import fill
 
 __all__ = [
     "filtered_transition",
     "forced_bytes",
     "guarded_target",
-    "next_configuration",
     "run_bytes",
     "run_to_guard",
     "start",
+    "transition",
 ]
 
 
@@ -65,7 +66,7 @@ def start(memory: Memory) -> int:
     return first
 
 
-@kernel
+@subroutine
 def add_guarded(memory: Memory, target: int) -> int:
     """Note that the way to ``target`` hangs on the guards that the closure passed; the code of the note."""
     count = memory[NUM_PASSED]
@@ -87,7 +88,7 @@ def guarded_target(memory: Memory, code: int) -> int:
     return memory[memory[GUARDED] + FIRST_GUARDED - code]
 
 
-@kernel
+@subroutine
 def compute_transition(memory: Memory, configuration: int, byte: int) -> int:
     """Take one byte and remember where it leads, for every byte that no edge tells apart from it.
 
@@ -104,7 +105,6 @@ def compute_transition(memory: Memory, configuration: int, byte: int) -> int:
         for edge in range(memory[state + FIRST_EDGE], memory[state + END_EDGE]):
             span = memory[edges + 2 * edge]
             low, high = span & 0xFF, span >> 8
-            # plain comparisons: numba compiles min and max as functions of their own
             if byte < low:
                 highest = low - 1 if low <= highest else highest
             elif byte > high:
@@ -120,20 +120,15 @@ def compute_transition(memory: Memory, configuration: int, byte: int) -> int:
         target = add_guarded(memory, target)
     if target >= DEAD or target <= FIRST_GUARDED:
         row = memory[TRANSITIONS] + 256 * configuration
-        for other in range(row + lowest, row + highest + 1):
-            memory[other] = target
+        fill(memory, row + lowest, row + highest + 1, target)
     return target
 
 
-@kernel
-def next_configuration(memory: Memory, configuration: int, byte: int) -> int:
-    """Where the byte leads when every guard agrees: a configuration, DEAD, or what is full."""
+@inlined
+def transition(memory: Memory, configuration: int, byte: int) -> int:
+    """Where a byte leads: a configuration, DEAD, what is full, or at most FIRST_GUARDED."""
     target = memory[memory[TRANSITIONS] + 256 * configuration + byte]
-    if target == UNKNOWN:
-        target = compute_transition(memory, configuration, byte)
-    if target <= FIRST_GUARDED:
-        target = guarded_target(memory, target)
-    return target
+    return compute_transition(memory, configuration, byte) if target == UNKNOWN else target
 
 
 @kernel
@@ -163,9 +158,11 @@ def filtered_transition(memory: Memory, configuration: int, byte: int, blocked: 
 
 @kernel
 def run_bytes(memory: Memory, configuration: int, data: Memory, first: int, end: int) -> int:
-    """Take ``data[first:end]``, one byte a word, from ``configuration``."""
+    """Take ``data[first:end]``, one byte a word, from ``configuration``; every guard is taken to agree."""
     for index in range(first, end):
-        configuration = next_configuration(memory, configuration, data[index])
+        configuration = transition(memory, configuration, data[index])
+        if configuration <= FIRST_GUARDED:
+            configuration = guarded_target(memory, configuration)
         if configuration < 0:
             break
     return configuration
@@ -179,9 +176,7 @@ def run_to_guard(memory: Memory, configuration: int, data: Memory, first: int, e
     """
     stopped[0] = end
     for index in range(first, end):
-        target = memory[memory[TRANSITIONS] + 256 * configuration + data[index]]
-        if target == UNKNOWN:
-            target = compute_transition(memory, configuration, data[index])
+        target = transition(memory, configuration, data[index])
         if target <= FIRST_GUARDED:
             stopped[0] = index
             break
@@ -189,6 +184,19 @@ def run_to_guard(memory: Memory, configuration: int, data: Memory, first: int, e
         if target < 0:
             break
     return configuration
+
+
+@subroutine
+def only_byte(memory: Memory, configuration: int) -> int:
+    """The one byte that has a way on, -1 if there are none or several."""
+    row = memory[TRANSITIONS] + 256 * configuration
+    only = -1
+    for byte in range(256):
+        if memory[row + byte] != DEAD:
+            if only >= 0:
+                return -1
+            only = byte
+    return only
 
 
 @kernel
@@ -201,17 +209,10 @@ def forced_bytes(memory: Memory, configuration: int, output: Memory) -> int:
     while count < len(output):
         if memory[memory[CONFIGURATIONS] + CONFIGURATION_WORDS * configuration + FLAGS] & ACCEPTING:
             break
-        only = -1
-        for byte in range(256):
-            if memory[memory[TRANSITIONS] + 256 * configuration + byte] != DEAD:
-                if only >= 0:
-                    return count
-                only = byte
+        only = only_byte(memory, configuration)
         if only < 0:
             break
-        target = memory[memory[TRANSITIONS] + 256 * configuration + only]
-        if target == UNKNOWN:
-            target = compute_transition(memory, configuration, only)
+        target = transition(memory, configuration, only)
         if target <= FIRST_GUARDED:
             break
         if target < 0:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..jit import kernel
+from ..jit import kernel, subroutine
 from .nodes import IR, Int32Array, Kind
 
 __all__ = ["Facts", "analyze"]
@@ -56,14 +56,12 @@ def fixpoint(nodes: Int32Array, children: Int32Array, rules: Int32Array, leaf_va
                 value = True
             elif kind == _FRAGMENT:
                 value = leaf_value or nodes[node, 3] != 0
-            elif kind == _SEQUENCE:
-                value = True
-                for child in children[a : a + b]:
-                    value = value and result[child]
-            elif kind == _ALTERNATION:
-                value = False
-                for child in children[a : a + b]:
-                    value = value or result[child]
+            elif kind in (_SEQUENCE, _ALTERNATION):
+                value = kind == _SEQUENCE
+                for index in range(a, a + b):
+                    if result[children[index]] != value:
+                        value = not value
+                        break
             elif kind == _REPEAT:
                 value = b == 0 or result[a]
             elif kind == _CALL:
@@ -75,106 +73,72 @@ def fixpoint(nodes: Int32Array, children: Int32Array, rules: Int32Array, leaf_va
 
 
 @kernel
-def left_calls(
-    nodes: Int32Array, children: Int32Array, rules: Int32Array, nullable: BoolArray, body: int, seen: Int32Array,
-    stamp: int, todo: Int32Array, found: Int32Array,
-) -> int:  # fmt: skip
-    """Collect into ``found`` the rules that ``body`` may call before a byte is read; how many."""
-    count, waiting = 0, 1
-    todo[0] = body
-    seen[body] = stamp
-    while waiting > 0:
-        waiting -= 1
-        node = todo[waiting]
-        kind, a, b = nodes[node, 0], nodes[node, 1], nodes[node, 2]
-        if kind == _CALL:
-            found[count] = a
-            count += 1
-        elif kind == _REPEAT:
-            if seen[a] != stamp:
-                seen[a] = stamp
-                todo[waiting] = a
-                waiting += 1
-        elif kind in (_SEQUENCE, _ALTERNATION):
-            for child in children[a : a + b]:
-                if seen[child] != stamp:
-                    seen[child] = stamp
-                    todo[waiting] = child
-                    waiting += 1
-                if kind == _SEQUENCE and not nullable[child]:
-                    break
-    return count
-
-
-@kernel
-def left_call_graph(
-    nodes: Int32Array, children: Int32Array, rules: Int32Array, nullable: BoolArray
-) -> tuple[Int64Array, Int32Array]:
-    """Which rules each rule may call before a byte is read: ``targets[offsets[rule] : offsets[rule + 1]]``."""
-    num_rules = len(rules)
-    seen = np.zeros(len(nodes), np.int32)
-    todo = np.empty(len(nodes), np.int32)
-    found = np.empty(len(nodes), np.int32)
-    offsets = np.zeros(num_rules + 1, np.int64)
-    for rule in range(num_rules):
-        count = left_calls(nodes, children, rules, nullable, rules[rule], seen, rule + 1, todo, found)
-        offsets[rule + 1] = offsets[rule] + count
-    targets = np.empty(offsets[num_rules], np.int32)
-    for rule in range(num_rules):
-        count = left_calls(nodes, children, rules, nullable, rules[rule], seen, num_rules + rule + 1, todo, found)
-        for index in range(count):  # assigning a slice would make numba compile 20 functions more
-            targets[offsets[rule] + index] = found[index]
-    return offsets, targets
-
-
-@kernel
-def leads_to_cycle(offsets: Int64Array, targets: Int32Array) -> BoolArray:
-    """(R,) whether a cycle can be reached: what is left when rules that lead nowhere are peeled off."""
-    num_rules = len(offsets) - 1
-    left = np.ones(num_rules, np.bool_)
-    changed = True
-    while changed:
-        changed = False
-        for rule in range(num_rules):
-            leads_on = False
-            for target in targets[offsets[rule] : offsets[rule + 1]]:
-                leads_on = leads_on or left[target]
-            if left[rule] and not leads_on:
-                left[rule] = False
-                changed = True
-    return left
-
-
-@kernel
-def reachable_rules(nodes: Int32Array, children: Int32Array, rules: Int32Array, start: int) -> BoolArray:
-    """(R,) the rules that the start node calls, directly or through others."""
-    reached = np.zeros(len(rules), np.bool_)
-    seen = np.zeros(len(nodes), np.bool_)
-    todo = np.empty(len(nodes) + 1, np.int32)
+def mark_reachable(
+    nodes: Int32Array, children: Int32Array, rules: Int32Array, start: int, seen: Int32Array, todo: Int32Array
+) -> None:
+    """Set ``seen`` (N,) to 1 for the nodes that can be reached from the start node; ``todo`` (N,) is scratch."""
     todo[0] = start
-    seen[start] = True
+    seen[start] = 1
     waiting = 1
     while waiting > 0:
         waiting -= 1
         node = todo[waiting]
-        kind, a, b = nodes[node, 0], nodes[node, 1], nodes[node, 2]
-        first, end = 0, 0
-        if kind in (_SEQUENCE, _ALTERNATION):
-            first, end = a, a + b
-        for index in range(first, end):
-            if not seen[children[index]]:
-                seen[children[index]] = True
-                todo[waiting] = children[index]
+        kind, a = nodes[node, 0], nodes[node, 1]
+        count = nodes[node, 2] if kind in (_SEQUENCE, _ALTERNATION) else 1 if kind in (_REPEAT, _CALL) else 0
+        for index in range(count):
+            child = a if kind == _REPEAT else rules[a] if kind == _CALL else children[a + index]
+            if seen[child] == 0:
+                seen[child] = 1
+                todo[waiting] = child
                 waiting += 1
-        inner = a if kind == _REPEAT else -1
-        if kind == _CALL:
-            reached[a] = True
-            inner = rules[a]
-        if inner >= 0 and not seen[inner]:
-            seen[inner] = True
-            todo[waiting] = inner
-            waiting += 1
-    return reached
+
+
+@subroutine
+def left_child(
+    nodes: Int32Array, children: Int32Array, rules: Int32Array, nullable: BoolArray, node: int, index: int
+) -> int:
+    """The ``index``-th part of a node that can begin where the node begins, -1 behind the last."""
+    kind, a, b = nodes[node, 0], nodes[node, 1], nodes[node, 2]
+    if kind == _ALTERNATION:
+        return children[a + index] if index < b else -1
+    if kind == _SEQUENCE:
+        begins = index == 0 or nullable[children[a + index - 1]]
+        return children[a + index] if index < b and begins else -1
+    if index > 0:
+        return -1
+    return a if kind == _REPEAT else rules[a] if kind == _CALL else -1
+
+
+@kernel
+def begins_with_itself(
+    nodes: Int32Array, children: Int32Array, rules: Int32Array, nullable: BoolArray, reachable: Int32Array,
+    path: Int32Array,
+) -> bool:  # fmt: skip
+    """Whether some reachable node can come again before a byte is read: a search in depth for a way back.
+
+    ``path`` (N, 2) is scratch: the nodes on the way, and which part of each comes next. ``reachable`` (N,) becomes
+    2 for nodes on the way, 3 for those that are done.
+    """
+    for root in range(len(nodes)):
+        if reachable[root] != 1:
+            continue
+        depth = 0
+        path[0, 0], path[0, 1] = root, 0
+        reachable[root] = 2
+        while depth >= 0:
+            node = path[depth, 0]
+            child = left_child(nodes, children, rules, nullable, node, path[depth, 1])
+            path[depth, 1] += 1
+            if child < 0:
+                reachable[node] = 3
+                depth -= 1
+            elif reachable[child] == 2:
+                return True
+            elif reachable[child] == 1:
+                reachable[child] = 2
+                depth += 1
+                path[depth, 0], path[depth, 1] = child, 0
+    return False
 
 
 def strong_components(offsets: Int64Array, targets: Int32Array, among: Sequence[int]) -> list[list[int]]:
@@ -220,11 +184,14 @@ def strong_components(offsets: Int64Array, targets: Int32Array, among: Sequence[
 
 def analyze(ir: IR) -> Facts:
     """Compute all facts of ``ir``; linear in its size but for long chains of rules."""
-    productive = np.zeros(len(ir.nodes), np.bool_)
-    nullable = np.zeros(len(ir.nodes), np.bool_)
-    fixpoint(ir.nodes, ir.children, ir.rules, True, productive)
-    fixpoint(ir.nodes, ir.children, ir.rules, False, nullable)
-    offsets, targets = left_call_graph(ir.nodes, ir.children, ir.rules, nullable)
-    reachable = reachable_rules(ir.nodes, ir.children, ir.rules, ir.start)
-    cyclic = len(targets) > 0 and bool((leads_to_cycle(offsets, targets) & reachable).any())
-    return Facts(productive, nullable, cyclic, reachable)
+    num_nodes = len(ir.nodes)
+    graph = (ir.nodes, ir.children, ir.rules)
+    productive = np.zeros(num_nodes, np.bool_)
+    nullable = np.zeros(num_nodes, np.bool_)
+    fixpoint(*graph, True, productive)
+    fixpoint(*graph, False, nullable)
+    seen, path = np.zeros(num_nodes, np.int32), np.empty((num_nodes, 2), np.int32)
+    mark_reachable(*graph, ir.start, seen, path.reshape(-1))
+    reachable = seen[ir.rules] != 0
+    left_recursive = begins_with_itself(*graph, nullable, seen, path)
+    return Facts(productive, nullable, left_recursive, reachable)

@@ -45,7 +45,8 @@ def sample(ir: IR, *, seed: int = 0, max_depth: int = 40, soft_length: int = 200
 
     Down to ``max_depth`` nodes below the start, and up to about ``soft_length`` bytes, every choice is drawn; beyond
     that the least deep way is taken, so that recursion ends. Characters are mostly letters and digits where the grammar
-    leaves them open. Raises :class:`~grammars.errors.UnsatisfiableGrammar` where there is none.
+    leaves them open. Guards and registers are not asked: where a grammar has some, a matcher says which are members.
+    Raises :class:`~grammars.errors.UnsatisfiableGrammar` where there is none.
 
     >>> from .builder import Builder
     >>> builder = Builder()

@@ -29,7 +29,7 @@ from ..automaton.memory import (
 )
 from ..automaton.transitions import filtered_transition
 from ..guards.judge import Judge
-from ..jit import copy_words, kernel
+from ..jit import copy_words, inlined, kernel
 from ..vocabulary.bitmask import TokenBitmask
 from ..vocabulary.tables import NODES, NUM_TWINS, TWINS
 from ..vocabulary.trie import TOKEN_MASK
@@ -43,7 +43,7 @@ _FEW = 8
 _PLAIN = re.compile(rb'"[^"\\]*"|[0-9]+')
 
 
-@kernel
+@inlined
 def clear_bit(memory: Memory, mask: int, token: int) -> None:
     """Forbid a token in the bitmask that begins at word ``mask``."""
     bit = token & 31
@@ -144,6 +144,15 @@ class Narrower:
         memory[NUM_PENDING] = kept
         return min(status, 0)
 
+    def denied(self, configuration: int, judge: Judge) -> list[int]:
+        """The guards that do not agree somewhere in the walk of a configuration's bitmask, which must be known."""
+        begins: list[tuple[int, int]] = []
+        found: dict[int, None] = {}
+        for place in self._asked_at(configuration).everywhere():
+            begin = self._begin(begins, place)
+            found.update((guard, None) for guard in place.guards if not judge.agrees(guard, place.ahead, begin))
+        return list(found)
+
     def _begin(self, begins: list[tuple[int, int]], place: Place) -> int:
         """How many bytes of a place come before the JSON that begins in them, -1 if none does."""
         if not self.marks:
@@ -191,14 +200,17 @@ class _Asked:
             place = self._places[index] = place_at(self.memory, self.tables, index)
         return place
 
+    def everywhere(self) -> Iterable[Place]:
+        """All places, in order."""
+        return map(self.place, range(self.first, self.end))
+
     def to_ask(self, judge: Judge) -> Iterable[Place]:
         """The places where some guard may not agree, in order."""
-        everywhere = range(self.first, self.end)
-        if len(everywhere) <= _FEW or self.has_marks:
-            return map(self.place, everywhere)
+        if self.end - self.first <= _FEW or self.has_marks:
+            return self.everywhere()
         plain, spelled, beyond = judge.denied_ahead(self.guards)
         if plain is None:
-            return map(self.place, everywhere)
+            return self.everywhere()
         chosen = {found for text in plain if text and (found := self._find(text)) >= 0}
         if spelled or beyond or self.has_inside:
             odd = self._sort_odd(in_string=judge.is_in_string) if self._odd is None else self._odd

@@ -33,12 +33,12 @@ from ..automaton.memory import (
     PENDING_WORDS,
     TRANSITIONS,
     UNBOUNDED_CAPACITY,
-    UNKNOWN,
     WALK_PATH,
     Memory,
 )
-from ..automaton.transitions import compute_transition, guarded_target, run_bytes
-from ..jit import copy_words, kernel
+from ..automaton.transitions import guarded_target, run_bytes, transition
+from ..automaton.words import fill
+from ..jit import copy_words, inlined, kernel, subroutine
 from ..vocabulary.bitmask import TokenBitmask
 from ..vocabulary.tables import (
     END_TOKENS,
@@ -58,7 +58,7 @@ from ..vocabulary.trie import DEPTH_SHIFT, TOKEN_MASK
 __all__ = ["consume_token", "fill_bitmask", "forget_masks"]
 
 
-@kernel
+@inlined
 def set_bit(memory: Memory, mask: int, token: int) -> None:
     """Allow a token in the bitmask that begins at word ``mask``."""
     bit = token & 31
@@ -66,7 +66,7 @@ def set_bit(memory: Memory, mask: int, token: int) -> None:
     memory[mask + (token >> 5)] |= (1 << bit) if bit < 31 else -(1 << 31)
 
 
-@kernel
+@inlined
 def note_pending(memory: Memory, node: int, configuration: int, inside: int) -> int:
     """Note a node of the trie at which guards are asked; ``inside``: 1 below another such node. Negative when full."""
     place = memory[NUM_PENDING]
@@ -80,13 +80,13 @@ def note_pending(memory: Memory, node: int, configuration: int, inside: int) -> 
     return 0
 
 
-@kernel
+@subroutine
 def walk_subtree(memory: Memory, tables: Memory, node: int, target: int, mask: int, is_pending: bool) -> int:
     """Walk one subtree of the trie, whose first byte led to ``target``; negative when a table is full.
 
     Guards are taken to agree; where they are asked is noted. ``is_pending``: they are at the root already.
     """
-    path, transitions, nodes = memory[WALK_PATH], memory[TRANSITIONS], tables[NODES]
+    path, nodes = memory[WALK_PATH], tables[NODES]
     end = node + (tables[nodes + 2 * node] >> 8)
     token = tables[nodes + 2 * node + 1] & TOKEN_MASK
     if token > 0:
@@ -100,9 +100,7 @@ def walk_subtree(memory: Memory, tables: Memory, node: int, target: int, mask: i
         below = tables[nodes + 2 * node + 1]
         depth = below >> DEPTH_SHIFT
         here = memory[path + depth - 1]
-        target = memory[transitions + 256 * here + (word & 0xFF)]
-        if target == UNKNOWN:
-            target = compute_transition(memory, here, word & 0xFF)
+        target = transition(memory, here, word & 0xFF)
         if target < DEAD:
             if target > FIRST_GUARDED:
                 return target
@@ -124,7 +122,7 @@ def walk_subtree(memory: Memory, tables: Memory, node: int, target: int, mask: i
     return 0
 
 
-@kernel
+@subroutine
 def compute_bitmask(memory: Memory, tables: Memory, configuration: int, mask: int) -> int:
     """Write the bitmask of a configuration at word ``mask``; negative when a table is full."""
     memory[COUNT_WALKS] += 1
@@ -138,15 +136,12 @@ def compute_bitmask(memory: Memory, tables: Memory, configuration: int, mask: in
         if capacity >= UNBOUNDED_CAPACITY or memory[record + FLAGS] & ONLY_TEXT:
             roots += 256
     else:
-        for word in range(mask, mask + num_words):
-            memory[word] = 0
+        fill(memory, mask, mask + num_words, 0)
     memory[record + FIRST_PENDING] = memory[NUM_PENDING]
     for byte in range(256):
         node = tables[roots + byte]
-        target = memory[memory[TRANSITIONS] + 256 * configuration + byte]
-        if node >= 0 and target != DEAD:
-            if target == UNKNOWN:
-                target = compute_transition(memory, configuration, byte)
+        if node >= 0 and memory[memory[TRANSITIONS] + 256 * configuration + byte] != DEAD:
+            target = transition(memory, configuration, byte)
             is_pending = target <= FIRST_GUARDED
             if is_pending:
                 status = note_pending(memory, node, configuration, 0)

@@ -40,9 +40,8 @@ LONGEST_TEXT: Final = NUM_SLICES - 2
 
 
 @kernel
-def fill_slices(data: Int32Array, offsets: Int32Array, lengths: Int32Array, num_words: int) -> Int32Array:
-    """(NUM_SLICES, words) bitmasks; sets ``lengths`` (V,) to the characters of a text token, -1 for the others."""
-    slices = np.zeros((NUM_SLICES, num_words), np.int32)
+def fill_slices(data: Int32Array, offsets: Int32Array, lengths: Int32Array, slices: Int32Array) -> None:
+    """Set bits in ``slices`` (NUM_SLICES, words; zeros), and ``lengths`` (V,): characters of text, -1 if it is not."""
     for token in range(len(lengths)):
         count = -1
         if offsets[token + 1] > offsets[token]:
@@ -53,9 +52,8 @@ def fill_slices(data: Int32Array, offsets: Int32Array, lengths: Int32Array, num_
         if count > 0:
             slices[count, token >> 5] |= np.int32(1) << np.int32(token & 31)
     for row in range(1, NUM_SLICES):
-        for word in range(num_words):
+        for word in range(slices.shape[1]):
             slices[row, word] |= slices[row - 1, word]
-    return slices
 
 
 def build_tables(tokens: Sequence[bytes | None], end_token_ids: Sequence[int]) -> Int32Array:
@@ -71,7 +69,8 @@ def build_tables(tokens: Sequence[bytes | None], end_token_ids: Sequence[int]) -
     data = np.frombuffer(b"".join(texts), np.uint8).astype(np.int32)
     num_words = (len(texts) + 31) // 32
     lengths = np.empty(len(texts), np.int32)
-    slices = fill_slices(data, offsets, lengths, num_words)
+    slices = np.zeros((NUM_SLICES, num_words), np.int32)
+    fill_slices(data, offsets, lengths, slices)
     order = np.array(sorted((id for id, text in enumerate(texts) if text), key=texts.__getitem__), np.int32)
     nodes, twins = build_trie(data, offsets, order)
     other_nodes, _ = build_trie(data, offsets, order[lengths[order] < 0])

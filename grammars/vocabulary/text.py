@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from ..ir.nodes import Int32Array
-from ..jit import kernel
+from ..jit import subroutine
 
 __all__ = ["text_length"]
 
 
-@kernel
+@subroutine
 def continuation_range(lead: int) -> tuple[int, int, int]:
     """After the first byte of a UTF-8 character: how many more follow, and the range of the second (RFC 3629)."""
     if 0xC2 <= lead <= 0xDF:
@@ -20,7 +20,7 @@ def continuation_range(lead: int) -> tuple[int, int, int]:
     return 0, 1, 0
 
 
-@kernel
+@subroutine
 def text_length(data: Int32Array, first: int, end: int) -> int:
     """Characters in ``data[first:end]`` if it is string text, a cut-off last character counted as one; else -1."""
     count = 0

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from ..ir.nodes import Int32Array
-from ..jit import kernel
+from ..jit import kernel, subroutine
 
 __all__ = ["DEPTH_SHIFT", "LONGEST_TOKEN", "MOST_TOKENS", "TOKEN_MASK", "build_trie", "root_nodes"]
 
@@ -22,7 +22,7 @@ MOST_TOKENS: Final = TOKEN_MASK
 LONGEST_TOKEN: Final = (1 << 11) - 1
 
 
-@kernel
+@subroutine
 def common_prefix(data: Int32Array, a: int, a_end: int, b: int, b_end: int) -> int:
     """Length of the common prefix of ``data[a:a_end]`` and ``data[b:b_end]``."""
     count = 0
@@ -32,17 +32,17 @@ def common_prefix(data: Int32Array, a: int, a_end: int, b: int, b_end: int) -> i
 
 
 @kernel
-def build_trie(data: Int32Array, offsets: Int32Array, order: Int32Array) -> tuple[Int32Array, Int32Array]:
-    """From tokens in byte order (``order``: ids, none empty): nodes (2 N,) and twins (2 T,): id, id of its double."""
-    total = 0
-    for token in order:
-        total += offsets[token + 1] - offsets[token]
-    nodes = np.empty(2 * total, np.int32)
-    twins = np.empty(2 * len(order), np.int32)
-    path = np.empty(LONGEST_TOKEN + 1, np.int64)
+def write_trie(
+    data: Int32Array, offsets: Int32Array, order: Int32Array, nodes: Int32Array, twins: Int32Array, path: Int32Array
+) -> tuple[int, int]:
+    """Write the trie of tokens in byte order (``order``: ids, none empty); how many nodes and twins there are.
+
+    ``path`` is scratch, as long as the longest token.
+    """
     num_nodes = num_twins = depth = 0
     before = -1
-    for token in order:
+    for index in range(len(order)):
+        token = order[index]
         first, end = offsets[token], offsets[token + 1]
         shared = 0
         if before >= 0:
@@ -66,6 +66,14 @@ def build_trie(data: Int32Array, offsets: Int32Array, order: Int32Array) -> tupl
     while depth > 0:
         depth -= 1
         nodes[2 * path[depth]] |= (num_nodes - path[depth]) << 8
+    return num_nodes, num_twins
+
+
+def build_trie(data: Int32Array, offsets: Int32Array, order: Int32Array) -> tuple[Int32Array, Int32Array]:
+    """From tokens in byte order (``order``: ids, none empty): nodes (2 N,) and twins (2 T,): id, id of its double."""
+    total = int((offsets[order + 1] - offsets[order]).sum())
+    nodes, twins = np.empty(2 * total, np.int32), np.empty(2 * len(order), np.int32)
+    num_nodes, num_twins = write_trie(data, offsets, order, nodes, twins, np.empty(LONGEST_TOKEN + 1, np.int32))
     return nodes[: 2 * num_nodes].copy(), twins[: 2 * num_twins].copy()
 
 

@@ -106,6 +106,15 @@ def test_sample_is_seeded_and_one_a_line() -> None:
     assert call("sample", "--regex", "ab", "-n", "2", "--raw").stdout == "ab\nab\n"
 
 
+def test_sample_asks_the_guards_of_a_schema() -> None:
+    schema = {"type": "array", "items": {"enum": [0, 1, 2]}, "uniqueItems": True, "minItems": 2}
+    result = call("sample", "--schema", json.dumps(schema), "-n", "12")
+    assert result.exit_code == 0, result.output
+    values = [json.loads(json.loads(line)) for line in result.stdout.splitlines()]
+    assert len(values) == 12
+    assert all(len(value) == len(set(value)) >= 2 for value in values)
+
+
 @pytest.fixture
 def mask(tiny_model: Path) -> Any:
     def run(*arguments: str) -> Result:

@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import NamedTuple, Self
+from typing import Self
 
+from ...errors import Note
 from ...ir import IR
 
 __all__ = ["Lowered", "Note"]
 
 _FIELDS = tuple(field.name for field in fields(IR))
-
-
-class Note(NamedTuple):
-    """Something that is not enforced, for JSON Schema makes it an annotation: where, which keyword, and what."""
-
-    pointer: str
-    keyword: str
-    message: str
-
-    def __str__(self) -> str:
-        return f"{self.pointer or '#'}: {self.keyword}: {self.message}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

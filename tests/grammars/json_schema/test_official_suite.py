@@ -1,7 +1,7 @@
 """The official JSON Schema test suite, five drafts, against a baseline that may only improve.
 
-The suite is looked for in ``$CONSTRAINED_DATA/json-schema-test-suite``. Required files are judged with formats as
-annotations, ``optional/format`` with formats enforced; remote documents come through a registry. A schema that is
+``make test`` gets the suite (:mod:`tests.official_suite`). Required files are judged with formats as annotations,
+``optional/format`` with formats enforced; remote documents come through a registry. A schema that is
 refused by name counts as refused, once; an instance judged otherwise than the suite says counts as wrong. After an
 improvement, write the baseline anew with
 
@@ -11,7 +11,6 @@ improvement, write the baseline anew with
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from referencing.jsonschema import specification_with
 
 from grammars.errors import GrammarError, UnsatisfiableGrammar
 
+from ...official_suite import WHY_NOT, find_suite
 from .texts import Language, language, orders
 
 DRAFTS = {
@@ -37,9 +37,8 @@ MOST_ORDERS = 120
 
 def suite() -> Path | None:
     """The folder of the suite, where there is one."""
-    folder = os.environ.get("CONSTRAINED_DATA")
-    found = Path(folder) / "json-schema-test-suite" / "tests" if folder else None
-    return found if found is not None and found.is_dir() else None
+    found = find_suite()
+    return None if found is None else found / "tests"
 
 
 def remotes(root: Path, name: str) -> Registry[Any]:
@@ -105,7 +104,7 @@ def judge(root: Path, name: str) -> dict[str, Any]:
 def test_no_worse_than_the_baseline(name: str) -> None:
     root = suite()
     if root is None:
-        pytest.skip("CONSTRAINED_DATA names no folder with json-schema-test-suite")
+        pytest.skip(WHY_NOT)
     known = json.loads(BASELINE.read_text(encoding="utf-8"))[name]
     found = judge(root, name)
     for kind in ("invalid_accepted", "valid_rejected", "refused"):
@@ -116,7 +115,7 @@ def write_baseline() -> None:
     """Judge all drafts, print the counts, and write them down."""
     root = suite()
     if root is None:
-        raise SystemExit("CONSTRAINED_DATA names no folder with json-schema-test-suite")
+        raise SystemExit(WHY_NOT)
     results = {name: judge(root, name) for name in DRAFTS}
     for name, result in results.items():
         print(name, {key: value if isinstance(value, int) else len(value) for key, value in result.items()})

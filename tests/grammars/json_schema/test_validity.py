@@ -14,6 +14,7 @@ from grammars.frontends.json_schema.validity import Validity
 from grammars.guards.reading import parse
 from grammars.limits import DEFAULT_LIMITS
 
+from ...official_suite import WHY_NOT
 from .test_official_suite import DRAFTS, files, remotes, suite
 
 
@@ -27,7 +28,7 @@ def validity_of(schema: Any, *, registry: Any = None) -> tuple[Validity, Any]:
 def test_official_suite(name: str) -> None:
     root = suite()
     if root is None:
-        pytest.skip("CONSTRAINED_DATA names no folder with json-schema-test-suite")
+        pytest.skip(WHY_NOT)
     registry = remotes(root, name)
     wrong: list[str] = []
     refused: list[str] = []

@@ -54,6 +54,11 @@ CASES = [
         ["select a from b", "selecta from b", "select a fromb", "select a from b where a=1and b=2", "select 1from b"],
     ),
     ("sql", ["SELECT a b FROM t", "select a as from from t", "select * from a left join b on a.x=b.y limit 3;"]),
+    (
+        "lookaround",
+        ["if", "iffy", "in1", "if in", "ifin", "00", "0", "01", "12a", "12 a", "<=", "<", "<<=", "->", "-", "=="],
+    ),
+    ("lookaround", ['""', '"""', '""""""', '"" ""', '"""a"""', '"a""b"', "#!", "a#b", "# !", 'r"\\"', 'r""', '"a"b"']),
     ("configuration", ["a = 1", "a=1 b=2", "[a]\n\nb = [1, 2,]\n", "true=true", "1=1", "a=1.5.2", "a = tru"]),
 ]
 

@@ -11,25 +11,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cache
 
-import numpy as np
-import numpy.typing as npt
-
 from ....ir.regular import Dfa, minimise
 from ....ir.regular.budget import Budget
 from ....ir.regular.dfa import from_rows
 from ....limits import Limits
 from .lexers import Lexer, Lexers, Terminal
+from .obligations import FAILED, Obligations, ObligationStates
 
-__all__ = ["Boundaries", "Gap", "Obligations", "group_contexts"]
-
-Obligations = frozenset[int]
-"""States of the automaton of obligations, all of which must die before the text makes one of them fail."""
+__all__ = ["Boundaries", "Gap", "group_contexts"]
 
 BETWEEN = -1
 """As the state of a lexer: between two lexemes."""
 
 _JSON_STARTS = '{["-0123456789tfn'
-_FAILED = -1
 
 
 def group_contexts(
@@ -141,9 +135,9 @@ class Gap:
     """
 
     rows: list[list[int]]
-    ends: dict[tuple[str, Obligations], set[int]] = field(default_factory=dict)
+    ends: dict[tuple[str, ObligationStates], set[int]] = field(default_factory=dict)
 
-    def left_by(self, terminal: str) -> list[Obligations]:
+    def left_by(self, terminal: str) -> list[ObligationStates]:
         """What the terminal may leave."""
         return [left for name, left in self.ends if name == terminal]
 
@@ -160,65 +154,24 @@ class Boundaries:
         ]
         self.group_lexers: list[Lexer] = [lexers.lexer(some) for some in self.group_names]
         self.islands = [sorted(some & lexers.bnf.islands.keys()) for some in self.group_names]
-        self.first_of = np.cumsum([0, *(len(lexer.rows) for lexer in self.group_lexers)]).tolist()
-        self.block, self.steps = self.obligations()
+        self.obligations = Obligations(self.group_lexers, len(lexers.alphabet.classes))
+        self.steps = self.obligations.steps
         self.relevance = cache(self._relevance)
         self.plainest = cache(self._plainest)
-        self.gaps: dict[tuple[Obligations, int], Gap] = {}
-
-    def obligations(self) -> tuple[npt.NDArray[np.int64], list[list[int]]]:
-        """The least automaton of what is left of lexers: the block of each state of each lexer, and the blocks' steps.
-
-        Block 0 asks for nothing. A step to ``_FAILED`` is what must not happen.
-        """
-        width = len(self.lexers.alphabet.classes)
-        total = self.first_of[-1]
-        targets = np.zeros((total, width), np.int64)
-        wins = np.zeros(total, np.bool_)
-        dead = np.zeros(total, np.bool_)
-        for first, lexer in zip(self.first_of, self.group_lexers, strict=False):
-            size = len(lexer.rows)
-            targets[first : first + size] = np.array(lexer.rows, np.int64).reshape(size, width) + first
-            wins[first : first + size] = [bool(name) for name in lexer.wins]
-            dead[first] = True
-        block = np.where(_can_fail(targets, wins) & ~dead, 1, 0)
-        while True:
-            after = np.where(wins[targets], total + 1, block[targets])
-            keyed = np.concatenate([block[:, None], after], axis=1)
-            keyed[block == 0] = 0
-            _, refined = np.unique(
-                np.concatenate([np.zeros((1, width + 1), np.int64), keyed]), axis=0, return_inverse=True
-            )
-            refined = refined.reshape(-1)[1:] - refined.reshape(-1)[0]
-            if refined.max(initial=0) == block.max(initial=0):
-                break
-            block = refined
-        steps: list[list[int]] = [[0] * width for _ in range(int(block.max(initial=0)) + 1)]
-        after = np.where(wins[targets], _FAILED, block[targets])
-        for state, number in enumerate(block.tolist()):
-            if number:
-                steps[number] = after[state].tolist()
-        return block, steps
-
-    def left_of(self, group: int, state: int) -> int:
-        """The obligation that is left of a lexer that stopped in a state."""
-        return int(self.block[self.first_of[group] + state])
-
-    def step(self, open_obligations: Obligations, index: int) -> Obligations | None:
-        """The obligations behind one character; None where one has failed."""
-        after = {self.steps[one][index] for one in open_obligations}
-        if _FAILED in after:
-            return None
-        after.discard(0)
-        return frozenset(after)
+        self.gaps: dict[tuple[ObligationStates, int], Gap] = {}
 
     # -- which obligations matter -------------------------------------------------------------------------------
 
-    def relevant(self, open_obligations: Obligations, context: int) -> Obligations:
+    def relevant(self, open_obligations: ObligationStates, context: int) -> ObligationStates:
         """Those obligations that the terminals of a context (bits), or ignored ones, could make fail."""
         ignored = sum(1 << self.names.index(name) for name in set(self.lexers.bnf.ignored))
         followers = context | ignored
-        return frozenset(self.plainest(one, followers) for one in open_obligations if self.relevance(one) & followers)
+        ends_badly = self.obligations.ends_badly
+        return frozenset(
+            self.plainest(one, followers)
+            for one in open_obligations
+            if self.relevance(one) & followers or one in ends_badly
+        )
 
     def _plainest(self, obligation: int, followers: int) -> int:
         """The least obligation that does the same to everything that the terminals ``followers`` begin with."""
@@ -230,7 +183,7 @@ class Boundaries:
 
     def alike(self, one: int, other: int, terminal: Terminal | None) -> bool:
         """Whether two obligations fail alike while a terminal is read, and are the same behind it."""
-        if terminal is None:  # an island of JSON
+        if terminal is None or (one in self.obligations.ends_badly) != (other in self.obligations.ends_badly):
             return one == other
         seen = {(one, other, terminal.start)}
         pending = list(seen)
@@ -242,7 +195,7 @@ class Boundaries:
                 return False
             for step in set(zip(self.steps[first], self.steps[second], terminal.rows[state], strict=True)) - seen:
                 if step[2] and step[0] != step[1]:
-                    if _FAILED in step:
+                    if FAILED in step:
                         return False
                     seen.add(step)
                     pending.append(step)
@@ -265,7 +218,7 @@ class Boundaries:
                 for pair in set(zip(self.steps[left], terminal.rows[right], strict=True)) - seen:
                     if not pair[0] or not pair[1]:
                         continue
-                    if pair[0] == _FAILED or terminal.accepting[pair[1]]:
+                    if pair[0] == FAILED or terminal.accepting[pair[1]]:
                         found |= 1 << number
                         pending.clear()
                         break
@@ -275,7 +228,7 @@ class Boundaries:
 
     # -- gaps ---------------------------------------------------------------------------------------------------
 
-    def gap(self, open_obligations: Obligations, group: int) -> Gap:
+    def gap(self, open_obligations: ObligationStates, group: int) -> Gap:
         """What may follow a boundary."""
         key = (open_obligations, group)
         found = self.gaps.get(key)
@@ -283,11 +236,11 @@ class Boundaries:
             found = self.gaps[key] = self._gap(open_obligations, group)
         return found
 
-    def _gap(self, open_obligations: Obligations, group: int) -> Gap:
+    def _gap(self, open_obligations: ObligationStates, group: int) -> Gap:
         lexer = self.group_lexers[group]
         width = len(self.lexers.alphabet.classes)
         start = frozenset([(open_obligations, BETWEEN)])
-        numbers: dict[frozenset[tuple[Obligations, int]], int] = {frozenset(): 0, start: 1}
+        numbers: dict[frozenset[tuple[ObligationStates, int]], int] = {frozenset(): 0, start: 1}
         order = [frozenset(), start]
         gap = Gap([[0] * width])
         while len(gap.rows) < len(order):
@@ -305,47 +258,40 @@ class Boundaries:
         return gap
 
     def moved(
-        self, pairs: frozenset[tuple[Obligations, int]], index: int, lexer: Lexer, group: int
-    ) -> frozenset[tuple[Obligations, int]]:
-        result: set[tuple[Obligations, int]] = set()
+        self, pairs: frozenset[tuple[ObligationStates, int]], index: int, lexer: Lexer, group: int
+    ) -> frozenset[tuple[ObligationStates, int]]:
+        result: set[tuple[ObligationStates, int]] = set()
         for before, state in pairs:
             after = lexer.rows[1 if state == BETWEEN else state][index]
             if not after:
                 continue
-            still = self.step(before, index)
+            still = self.obligations.step(before, index)
             if still is None:
                 continue
             result.add((still, after))
             if lexer.skipped[after]:
-                result.add(((still | {self.left_of(group, after)}) - {0}, BETWEEN))
+                result.add(((still | {self.obligations.left_of(group, after)}) - {0}, BETWEEN))
         return frozenset(result)
 
-    def note_ends(self, gap: Gap, pairs: frozenset[tuple[Obligations, int]], group: int, number: int) -> None:
+    def note_ends(self, gap: Gap, pairs: frozenset[tuple[ObligationStates, int]], group: int, number: int) -> None:
         lexer = self.group_lexers[group]
         for before, state in pairs:
             if state == BETWEEN:
-                gap.ends.setdefault(("", frozenset()), set()).add(number)
+                if self.obligations.ends_badly.isdisjoint(before):
+                    gap.ends.setdefault(("", frozenset()), set()).add(number)
                 for island in self.islands[group]:
                     bit = 1 << self.names.index(island)
                     if not any(self.relevance(one) & bit for one in before):
                         gap.ends.setdefault((island, frozenset()), set()).add(number)
             elif lexer.wins[state] and not lexer.skipped[state]:
-                after = (before | {self.left_of(group, state)}) - {0}
+                after = (before | {self.obligations.left_of(group, state)}) - {0}
                 gap.ends.setdefault((lexer.wins[state], after), set()).add(number)
 
-    def language(self, open_obligations: Obligations, group: int, name: str, lefts: frozenset[Obligations]) -> Dfa:
+    def language(
+        self, open_obligations: ObligationStates, group: int, name: str, lefts: frozenset[ObligationStates]
+    ) -> Dfa:
         """The texts that lead from a boundary to a terminal, which leaves one of ``lefts``."""
         gap = self.gap(open_obligations, group)
         states = set().union(*(gap.ends[name, left] for left in lefts))
         accepting = [number in states for number in range(len(gap.rows))]
         return minimise(from_rows(self.lexers.alphabet, gap.rows, accepting, 1))
-
-
-def _can_fail(targets: npt.NDArray[np.int64], wins: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """The states from which a winning state can be reached by at least one step."""
-    found: npt.NDArray[np.bool_] = np.any(wins[targets], axis=1)
-    while True:
-        more: npt.NDArray[np.bool_] = found | np.any(found[targets], axis=1)
-        if (more == found).all():
-            return found
-        found = more

@@ -20,7 +20,7 @@ from ....ir.regular.alphabet import partition
 from ....ir.regular.budget import Budget
 from ....limits import Limits
 from .bnf import Bnf
-from .ordered import NotSupported, first_match_automaton
+from .ordered import FirstMatch, NotSupported, first_match_automaton
 from .patterns import Pattern
 
 __all__ = ["Lexer", "Lexers", "Terminal"]
@@ -28,7 +28,10 @@ __all__ = ["Lexer", "Lexers", "Terminal"]
 
 @dataclass(frozen=True, slots=True)
 class Terminal:
-    """One terminal: its pattern, and the texts that the pattern takes, over the shared alphabet (dead state 0)."""
+    """One terminal: its pattern, and the texts that the pattern takes, over the shared alphabet (dead state 0).
+
+    A match that ends in a state of ``fails`` does not hold if a character of one of those classes comes next.
+    """
 
     name: str
     pattern: Pattern
@@ -36,19 +39,25 @@ class Terminal:
     rows: list[list[int]]
     accepting: list[bool]
     start: int
+    fails: dict[int, frozenset[int]]
+
+    def holds(self, state: int) -> bool:
+        """Whether a match that ends in the state holds whatever comes next."""
+        return self.accepting[state] and state not in self.fails
 
 
 @dataclass(frozen=True, slots=True)
 class Lexer:
     """The lexer of one context as an automaton; state 0 is dead, state 1 starts.
 
-    ``wins[state]`` is the terminal that the text so far would be, should the lexer stop here ("": none), and
-    ``skipped[state]`` whether it is ignored.
+    ``wins[state]`` is the terminal that the text so far would be, should the lexer stop here ("": none),
+    ``skipped[state]`` whether it is ignored, and ``fails[state]`` the classes of characters that undo it if next.
     """
 
     rows: list[list[int]]
     wins: list[str]
     skipped: list[bool]
+    fails: list[frozenset[int]]
 
 
 class Lexers:
@@ -73,27 +82,31 @@ class Lexers:
     def pattern(self, name: str) -> Pattern:
         return self.bnf.patterns.get(name) or Pattern(False, "")
 
-    def automaton(self, name: str) -> Dfa:
+    def automaton(self, name: str) -> FirstMatch:
         """The texts of a terminal. Raises :class:`~grammars.errors.CfgError` where it cannot be one."""
         pattern = self.pattern(name)
         place = self.bnf.places.get(name, 0)
         try:
             if name in self.bnf.substrings:
-                return _substrings(self.bnf.substrings[name].chunks, self.limits)
+                return _first_match(_substrings(self.bnf.substrings[name].chunks, self.limits))
             if pattern.widths[0] == 0:
                 message = f"terminal {name} may be empty; make what uses it optional instead"
                 raise CfgError(message, self.bnf.text, place)
             if pattern.is_string and not pattern.flags:
-                return one_of(TEXT, [map(ord, pattern.value)])
-            return minimise(first_match_automaton(pattern.regexp, self.limits))
+                return _first_match(one_of(TEXT, [map(ord, pattern.value)]))
+            return first_match_automaton(pattern.regexp, self.limits)
         except (RegexError, NotSupported) as error:
             raise CfgError(f"terminal {name}: {error}", self.bnf.text, place) from None
 
-    def terminal(self, name: str, automaton: Dfa, owners: list[int]) -> Terminal:
+    def terminal(self, name: str, automaton: FirstMatch, owners: list[int]) -> Terminal:
         pattern = self.pattern(name)
         order = (-self.bnf.priorities.get(name, 0), -pattern.widths[1], -len(pattern.value))
-        rows = automaton.transitions[:, owners].tolist()
-        return Terminal(name, pattern, order, rows, automaton.accepting.tolist(), automaton.start)
+        rows = [[row[owner] for owner in owners] for row in automaton.rows]
+        fails = {
+            state: frozenset(index for index, owner in enumerate(owners) if owner in classes)
+            for state, classes in automaton.fails.items()
+        }
+        return Terminal(name, pattern, order, rows, automaton.accepting, automaton.start, fails)
 
     def lexer(self, names: Iterable[str]) -> Lexer:
         """The lexer of a context that looks for these terminals, and the ignored ones."""
@@ -108,7 +121,7 @@ class Lexers:
         keywords, hidden = self.keywords(ordered)
         tried = [one for one in ordered if one.name not in hidden]
         tracked = [[self.terminals[name] for name in keywords.get(one.name, ())] for one in tried]
-        return _Product(tried, tracked, frozenset(self.bnf.ignored), len(self.alphabet.classes), self.budget).lexer()
+        return _Product(tried, tracked, self, self.budget).lexer()
 
     def keywords(self, ordered: list[Terminal]) -> tuple[dict[str, list[str]], set[str]]:
         """For each regular expression the texts that are terminals of their own, and those found only that way."""
@@ -140,18 +153,17 @@ class Lexers:
 class _Product:
     """All terminals of a context at once. A state: of each terminal (0: out of the race), then of each keyword."""
 
-    def __init__(
-        self, tried: list[Terminal], tracked: list[list[Terminal]], ignored: frozenset[str], width: int, budget: Budget
-    ) -> None:
+    def __init__(self, tried: list[Terminal], tracked: list[list[Terminal]], lexers: Lexers, budget: Budget) -> None:
         self.tried = tried
         self.tracked = tracked
-        self.ignored = ignored
-        self.width = width
+        self.bnf = lexers.bnf
+        self.width = len(lexers.alphabet.classes)
         self.budget = budget
         self.numbers: dict[tuple[tuple[int, ...], ...], int] = {(): 0}
         self.order: list[tuple[tuple[int, ...], ...]] = [()]
         self.wins = [""]
         self.skipped = [False]
+        self.fails: list[frozenset[int]] = [frozenset()]
 
     def lexer(self) -> Lexer:
         start = tuple(
@@ -163,8 +175,10 @@ class _Product:
             rows.append([self.number(self.step(self.order[len(rows)], index)) for index in range(self.width)])
             self.budget.spend(self.width)
         if len(rows) == 1:  # nothing to look for: a start that leads nowhere
-            return Lexer([rows[0], rows[0]], ["", ""], [False, False])
-        return Lexer(rows, self.wins, self.skipped)
+            return Lexer([rows[0], rows[0]], ["", ""], [False, False], [frozenset(), frozenset()])
+        for state in range(len(rows)):
+            self.check_others(state, rows[state])
+        return Lexer(rows, self.wins, self.skipped, self.fails)
 
     def step(self, state: tuple[tuple[int, ...], ...], index: int) -> tuple[tuple[int, ...], ...]:
         moved: list[tuple[int, ...]] = []
@@ -173,14 +187,19 @@ class _Product:
             if not own or not own[0]:
                 moved.append(())
                 continue
-            after = self.tried[place].rows[own[0]][index]
+            terminal = self.tried[place]
+            undone = terminal.fails.get(own[0])
+            matched = undone is not None and index not in undone
+            after = terminal.rows[own[0]][index]
             if not after:
                 moved.append(())
+                if matched:
+                    break
                 continue
             alive = True
             texts = self.tracked[place]
             moved.append((after, *(text.rows[at][index] for text, at in zip(texts, own[1:], strict=True))))
-            if self.tried[place].accepting[after]:
+            if matched or terminal.holds(after):
                 break  # those behind in the order are never taken now
         return tuple(moved) if alive else ()
 
@@ -192,22 +211,39 @@ class _Product:
             found = self.numbers[state] = len(self.order)
             self.order.append(state)
             self.budget.spend(len(state))
-            winner, skipped = self.winner(state)
+            winner, skipped, fails = self.winner(state)
             self.wins.append(winner)
             self.skipped.append(skipped)
+            self.fails.append(fails)
         return found
 
-    def winner(self, state: tuple[tuple[int, ...], ...]) -> tuple[str, bool]:
+    def winner(self, state: tuple[tuple[int, ...], ...]) -> tuple[str, bool, frozenset[int]]:
         for one, texts, own in zip(self.tried, self.tracked, state, strict=False):
             if own and one.accepting[own[0]]:
                 taken = next(
                     (text.name for text, at in zip(texts, own[1:], strict=True) if text.accepting[at]), one.name
                 )
-                return taken, one.name in self.ignored
-        return "", False
+                return taken, one.name in self.bnf.ignored, one.fails.get(own[0], frozenset())
+        return "", False, frozenset()
+
+    def check_others(self, number: int, row: list[int]) -> None:
+        """Where the winner may be undone, another terminal that matches here must be sure to go on: it cannot win."""
+        if not self.fails[number]:
+            return
+        state = self.order[number]
+        matched = [one.name for one, own in zip(self.tried, state, strict=False) if own and one.accepting[own[0]]]
+        for index in self.fails[number] if len(matched) > 1 else ():
+            if not self.wins[row[index]] or self.fails[row[index]]:
+                message = f"terminal {matched[0]} looks ahead where {matched[1]} could match in its place"
+                place = self.bnf.places.get(matched[0], 0)
+                raise CfgError(f"{message}; this is not supported, write it without", self.bnf.text, place)
 
 
-def _shared_alphabet(automata: Iterable[Dfa]) -> tuple[Alphabet, list[list[int]]]:
+def _first_match(dfa: Dfa) -> FirstMatch:
+    return FirstMatch(dfa.alphabet, dfa.transitions.tolist(), dfa.accepting.tolist(), dfa.start, {})
+
+
+def _shared_alphabet(automata: Iterable[FirstMatch]) -> tuple[Alphabet, list[list[int]]]:
     """An alphabet finer than those of all automata; for each automaton, which of its classes holds each class."""
     sets: dict[Charset, int] = {}
     owned = [[sets.setdefault(members, len(sets)) for members in automaton.alphabet.classes] for automaton in automata]

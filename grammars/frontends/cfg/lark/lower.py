@@ -70,7 +70,12 @@ class _Writer:
         """The whole text: the start rule, then ignored matter, then the end."""
         end_bit = self.tables.num_terminals
         call = self.variants.start
-        ends = [end for end in self.variants.ends[call] if not end.forbidden >> end_bit & 1]
+        ends = [
+            end
+            for end in self.variants.ends[call]
+            if not end.forbidden >> end_bit & 1
+            and ("", frozenset()) in self.boundaries.gap(end.obligations, end.group).ends
+        ]
         if not ends:
             raise UnsatisfiableGrammar("no text at all is in the language of the grammar")
         by_tail: dict[int, list[Boundary]] = {}

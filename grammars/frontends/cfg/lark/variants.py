@@ -13,8 +13,9 @@ from typing import NamedTuple, TypeAlias
 
 from ....ir.regular.budget import Budget
 from ....limits import Limits
-from .boundaries import Boundaries, Obligations
+from .boundaries import Boundaries
 from .lalr import Tables
+from .obligations import ObligationStates
 
 __all__ = ["Boundary", "Call", "Place", "Variants"]
 
@@ -22,7 +23,7 @@ __all__ = ["Boundary", "Call", "Place", "Variants"]
 class Boundary(NamedTuple):
     """Open obligations, the lexer at work, and the terminals (bits) that a settled conflict forbids to come next."""
 
-    obligations: Obligations
+    obligations: ObligationStates
     group: int
     forbidden: int
 
@@ -57,7 +58,7 @@ class Step:
     """The most symbols that may still come."""
 
 
-Label: TypeAlias = tuple[Obligations, int, str, frozenset[Obligations]]
+Label: TypeAlias = tuple[ObligationStates, int, str, frozenset[ObligationStates]]
 """The texts of a gap: from obligations and lexer, to a terminal and any of several things that it may leave."""
 
 Edge: TypeAlias = tuple[Label | tuple[Call, Boundary], Place]
@@ -75,7 +76,9 @@ class Variants:
         self.names = names
         self.is_plain = len(set(group_of)) <= 1 and not tables.lost  # then states need not be told apart
         self.budget = Budget(limits, "the rules of a grammar with its lexer", cost=32)
-        self.ways: dict[tuple[Obligations, int, int], list[tuple[frozenset[Obligations], Obligations]]] = {}
+        self.ways: dict[
+            tuple[ObligationStates, int, int], list[tuple[frozenset[ObligationStates], ObligationStates]]
+        ] = {}
         self.looked_for_after = tables.looked_for_after()
         self.steps: list[Step] = []
         self.rule_of_step: list[int] = []
@@ -174,7 +177,7 @@ class Variants:
         if ways is None:
             gap = self.boundaries.gap(before.obligations, before.group)
             behind = self.looked_for_after[terminal]
-            by_next: dict[Obligations, set[Obligations]] = {}
+            by_next: dict[ObligationStates, set[ObligationStates]] = {}
             for left in gap.left_by(name):
                 by_next.setdefault(self.boundaries.relevant(left, behind), set()).add(left)
             ways = self.ways[key] = [(frozenset(lefts), still) for still, lefts in by_next.items()]
