@@ -32,6 +32,8 @@ def canonical_text(text: bytes) -> Hashable:
     """:func:`canonical` of the value that a text writes."""
     if text.isdigit():
         return int(text)
+    if text[:1] == b'"' and b"\\" not in text:
+        return text[1:-1].decode("utf-8", "surrogatepass")
     return canonical(parse(text))
 
 
