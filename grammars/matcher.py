@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .automaton.memory import ACCEPTING, CONFIGURATION_WORDS, CONFIGURATIONS, DEAD, FLAGS, MASK_ROW, Memory, wrap
+from .automaton.memory import (
+    ACCEPTING,
+    CONFIGURATION_WORDS,
+    CONFIGURATIONS,
+    DEAD,
+    FIRST_GUARDED,
+    FLAGS,
+    MASK_ROW,
+    Memory,
+    wrap,
+)
 from .automaton.transitions import forced_bytes, run_bytes
 from .errors import TokenRefused
 from .guards.judge import Judge
@@ -82,10 +92,12 @@ class Matcher:
         with self._lock:
             status = fill_bitmask(self._memory, self._tables, self._history[-1], bitmask, row)
             if status < DEAD:
-                self._again(status, lambda: fill_bitmask(self._memory, self._tables, self._history[-1], bitmask, row))
+                status = self._again(
+                    status, lambda: fill_bitmask(self._memory, self._tables, self._history[-1], bitmask, row)
+                )
             if self.grammar.spelling is not None:
                 self.grammar.spelling.drop_dead_ends(self._history[-1], bitmask, row)
-            if self._judge is not None:
+            if status > 0:
                 self._narrow(bitmask, row)
 
     def check_bitmask(self, bitmask: TokenBitmask, row: int) -> None:
@@ -251,17 +263,19 @@ class Matcher:
 
     def _step(self, token_id: int) -> int:
         """Where a token leads: a configuration, DEAD, or what is full."""
-        if self._judge is None:
-            return consume_token(self._memory, self._tables, self._history[-1], token_id)
+        target = consume_token(self._memory, self._tables, self._history[-1], token_id)
+        if target > FIRST_GUARDED:
+            return target
         tables = self._tables
         offsets = tables[TOKEN_OFFSETS] + token_id  # int: with numpy's integers each call of a kernel takes 200 us
         first, end = (int(tables[TOKEN_BYTES] + tables[offsets + index]) for index in (0, 1))
-        return DEAD if first == end else self._run(tables, first, end)
+        return run_past_guards(self._memory, self._history[-1], tables, first, end, self._follow)
 
     def _run(self, data: Memory, first: int, end: int) -> int:
         """Where ``data[first:end]`` leads, one byte a word: a configuration, DEAD, or what is full."""
-        if self._judge is None:
-            return run_bytes(self._memory, self._history[-1], data, first, end)
+        target = run_bytes(self._memory, self._history[-1], data, first, end)
+        if target > FIRST_GUARDED:
+            return target
         return run_past_guards(self._memory, self._history[-1], data, first, end, self._follow)
 
     def _follow(self) -> Judge:
@@ -280,7 +294,7 @@ class Matcher:
 
         def run() -> int:
             status = fill_bitmask(self._memory, self._tables, self._history[-1], bitmask, row)
-            return status or narrower.narrow(self._history[-1], self._follow, bitmask, row)
+            return min(status, 0) or narrower.narrow(self._history[-1], self._follow, bitmask, row)
 
         status = narrower.narrow(self._history[-1], self._follow, bitmask, row)
         if status < DEAD:

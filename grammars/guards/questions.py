@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Protocol
 
 from .place import BETWEEN, NUMBER, STRING
-from .reading import Reading, canonical_text, parse
+from .reading import Reading, canonical_text, parse, string_text
 
 __all__ = ["DistinctItems", "DistinctNames", "JsonBegins", "Question", "ValidValue"]
 
@@ -24,10 +23,11 @@ class Question(Protocol):
         ...
 
     def denied_ahead(self, reading: Reading) -> set[bytes] | None:
-        """The plain bytes that may follow the text up to a value that is denied, ``None``: any may.
+        """The endings that may follow the text up to a value that is denied, ``None``: any may.
 
-        Plain is a rest of a string without escapes, or whitespace and a whole such string or digits; other bytes are
-        asked about in any case. What is left out here is known to be agreed to.
+        An ending is the rest of a string, or a whole one, as ``json.dumps(..., ensure_ascii=False)`` writes it, or
+        digits; other bytes are asked about in any case. What is left out here is known to be agreed to, and so is
+        what means the same.
         """
         ...
 
@@ -69,10 +69,9 @@ class _Distinct:
 
 
 def _plain_texts(value: Hashable) -> list[bytes]:
-    """How a value is written without escapes, fraction and exponent, if it can be."""
+    """How a value is written without needless escapes, fraction and exponent, if it can be."""
     if isinstance(value, str):
-        text = json.dumps(value, ensure_ascii=False)
-        return [] if "\\" in text else [text.encode("utf-8", "surrogatepass")]
+        return [string_text(value)]
     if isinstance(value, int):
         return [str(value).encode()]
     if isinstance(value, Decimal) and value.adjusted() < _LONGEST_INTEGER and value == value.to_integral_value():

@@ -36,6 +36,7 @@ from ..automaton.memory import (
 )
 from ..automaton.transitions import filtered_transition, guarded_target, run_to_guard
 from ..guards.judge import Judge
+from ..guards.reading import canonical_text, string_text
 from ..jit import copy_words, inlined, kernel
 from ..vocabulary.bitmask import TokenBitmask
 from ..vocabulary.tables import NODES, NUM_TWINS, TOKEN_BYTES, TOKEN_OFFSETS, TWINS
@@ -44,9 +45,9 @@ from .walk import set_bit, walk_subtree
 
 __all__ = ["Narrower", "run_past_guards"]
 
-_FEW = 8
-"""Places that are all asked about: no time is lost on choosing among them."""
 _PLAIN = re.compile(rb'[^"\\]*"|[ \t\n\r]*(?:"[^"\\]*"|[0-9]+)')
+_REST = re.compile(rb'(?:[^"\\]|\\.)*"', re.DOTALL)  # of a string that is open
+_WHOLE = re.compile(rb'[ \t\n\r]*"((?:[^"\\]|\\.)*")', re.DOTALL)
 
 
 @inlined
@@ -247,6 +248,27 @@ class _Place(NamedTuple):
     guards: tuple[int, ...]
 
 
+def canonical_endings(ahead: bytes) -> list[bytes]:
+    r"""What a place's bytes write of a value, as :meth:`Question.denied_ahead` would: the rest of a string or a whole
+    one, or digits; two if they can be either. Empty if they are none of these.
+
+    >>> canonical_endings(rb'\u0061b"'), canonical_endings(b' "a"'), canonical_endings(b'1, 2')
+    ([b'ab"'], [b' "a"', b'"a"'], [])
+    """
+    if _PLAIN.fullmatch(ahead):
+        stripped = ahead.lstrip(b" \t\r\n")
+        return [ahead] if stripped == ahead else [ahead, stripped]
+    whole = _WHOLE.fullmatch(ahead)
+    rest = whole[1] if whole else ahead if _REST.fullmatch(ahead) else None
+    if rest is None:
+        return []
+    try:
+        canonical = string_text(canonical_text(b'"' + rest))
+    except ValueError:  # half a character, or an escape that is none
+        return []
+    return [canonical if whole else canonical[1:]]
+
+
 class _Asked:
     """The places of one bitmask, so ordered that few need to be asked about."""
 
@@ -256,18 +278,14 @@ class _Asked:
         self.odd: list[int] = []  # places that are asked about in any case
         self.plain: dict[bytes, list[int]] = {}
         for index, place in enumerate(places):
-            if place.inside or not _PLAIN.fullmatch(place.ahead):
+            endings = [] if place.inside or place.begin >= 0 else canonical_endings(place.ahead)
+            if not endings:
                 self.odd.append(index)
-            else:
-                self.plain.setdefault(place.ahead, []).append(index)
-                stripped = place.ahead.lstrip(b" \t\r\n")
-                if stripped != place.ahead:
-                    self.plain.setdefault(stripped, []).append(index)
+            for ending in endings:
+                self.plain.setdefault(ending, []).append(index)
 
     def to_ask(self, judge: Judge) -> list[_Place]:
         """The places where some guard may not agree, in order."""
-        if len(self.places) <= _FEW:
-            return self.places
         denied = judge.denied_ahead(self.guards)
         if denied is None:
             return self.places
