@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import torch
 
+from grammars.limits import DEFAULT_LIMITS
+
 from .arguments import (
     check_chat,
     check_messages,
@@ -73,6 +75,8 @@ class GenerationOptions(TypedDict, total=False):
     """How text without a choice is written, see :data:`constrained.result.ForcedMode`."""
     retries: int
     """How often an output that its type's validation refuses is drawn again. 3 by default; not at temperature 0."""
+    max_rolled_back_tokens: int
+    """Output tokens that may be taken back where the text turned out to have no way on. 256 by default."""
     chat: bool | None
     """Whether to use the chat template. ``None``: if the model has one."""
 
@@ -126,6 +130,7 @@ class _Settings:
     whitespace: str
     processors: tuple[LogitsProcessor, ...]
     forced: ForcedMode
+    max_rolled_back_tokens: int
     retries: int
     chat: bool | None
 
@@ -141,6 +146,8 @@ class _Settings:
         chat = options.get("chat")
         check_chat(chat)
         retries = optional_count(options.get("retries", _RETRIES), "retries", least=0)
+        default = DEFAULT_LIMITS.max_rolled_back_tokens
+        rolled_back = optional_count(options.get("max_rolled_back_tokens"), "max_rolled_back_tokens", least=0)
         return cls(
             sampling=sampling_of(options.get),
             max_tokens=optional_count(options.get("max_tokens"), "max_tokens", least=1),
@@ -148,6 +155,7 @@ class _Settings:
             whitespace=whitespace,
             processors=processors_of(options.get("processors", ())),
             forced=forced_mode(options.get("forced", "canonical")),
+            max_rolled_back_tokens=default if rolled_back is None else rolled_back,
             retries=_RETRIES if retries is None else retries,
             chat=chat,
         )
@@ -207,8 +215,9 @@ class Model:
         context cut the output off (``complete`` is false then). ``usage`` is that of the last draw.
 
         Raises :class:`~constrained.errors.UnsupportedOutputType`, :class:`grammars.errors.GrammarError` where the type
-        cannot be enforced, :class:`~constrained.errors.ContextTooLong`, and
-        :class:`~constrained.errors.ValidationFailed` where the type's own validation refused every draw.
+        cannot be enforced, :class:`~constrained.errors.ContextTooLong`, :class:`~constrained.errors.DeadEnd` where a
+        text had no way on, and :class:`~constrained.errors.ValidationFailed` where the type's own validation refused
+        every draw.
         """
         job = self._job(prompt, output_type, options)
         attempt = 0
@@ -226,6 +235,8 @@ class Model:
         """As :meth:`generate`, but the text comes piece by piece; the stream's ``result`` is there when it has ended.
 
         What has been given out cannot be drawn again, so a failed validation raises at the end, whatever ``retries``.
+        A value that has to be whole before all is known of it, such as an array whose items must differ, comes in one
+        piece when it is whole.
         """
         job = self._job(prompt, output_type, options)
 
@@ -294,6 +305,7 @@ class Model:
             max_tokens=max_tokens,
             stop=settings.stop,
             forced=settings.forced,
+            max_rolled_back_tokens=settings.max_rolled_back_tokens,
         )
         return _Job(
             request, wanted, settings.processors, 0 if settings.is_greedy else settings.retries, settings.retries

@@ -11,6 +11,7 @@ __all__ = [
     "ChatTemplateError",
     "ConstrainedError",
     "ContextTooLong",
+    "DeadEnd",
     "FieldsError",
     "LogitsError",
     "ModelFilesError",
@@ -112,4 +113,23 @@ class NoTokenAllowed(ConstrainedError):
         super().__init__(
             f"no token of the vocabulary is allowed at output position {position} of row {row}; "
             "the grammar cannot be completed with this tokenizer from here"
+        )
+
+
+class DeadEnd(NoTokenAllowed):
+    """A text turned out to have no way on, and going back did not help.
+
+    ``questions`` are those that guards denied there, ``text`` is the end of what was kept.
+    """
+
+    def __init__(self, *, position: int, row: int, questions: Sequence[str], why: str, text: str) -> None:
+        self.questions = tuple(questions)
+        self.text = text
+        super().__init__(position=position, row=row)
+        denied = f"what was denied there: {'; '.join(self.questions)}. " if self.questions else ""
+        self.args = (
+            f"the text has no way on at output position {position} of row {row}, and going back did not help: {why}. "
+            f"{denied}What was kept ends with {text!r}. The grammar may allow hardly anything there: loosen it, say in "
+            "the prompt what it asks for, draw with another seed and a temperature above 0, do not stream, or pass a "
+            "higher max_rolled_back_tokens",
         )

@@ -20,7 +20,8 @@ writes for it; ``exact``, without a pass only where a single token id is allowed
 class Usage:
     """Tokens and times of one generation.
 
-    Output tokens are ``sampled_tokens + forced_tokens``, less one if the end token was sampled (``eos``).
+    Output tokens are ``sampled_tokens + forced_tokens - rolled_back_tokens``, less one if the end token was sampled
+    (``eos``).
     """
 
     prompt_tokens: int
@@ -29,6 +30,8 @@ class Usage:
     """Tokens that were drawn, each from the logits of a pass."""
     forced_tokens: int
     """Tokens that the grammar forced; they were appended without a draw and rode along with the next pass."""
+    rolled_back_tokens: int = 0
+    """Tokens, of both kinds, that were taken back because the text had no way on with them."""
     forward_passes: int
     """Passes of the model, prefill included (a long prompt counts once)."""
     prefill_seconds: float

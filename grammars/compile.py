@@ -33,6 +33,7 @@ from .errors import Note, SchemaWarning, UnsatisfiableGrammar
 from .ir import IR, Builder
 from .limits import DEFAULT_LIMITS, Limits
 from .masks.narrow import Narrower
+from .masks.open_guards import OpenGuards
 from .masks.spelling import Spelling
 from .masks.walk import forget_masks
 from .matcher import Matcher
@@ -57,6 +58,7 @@ class CompiledGrammar:
         self.tables: Memory = wrap(vocabulary.tables)
         self.machine = Machine(build_network(ir, limits=limits), self.num_words, limits)
         self.narrower = Narrower(self.machine, self.tables, ir.guards) if ir.guards else None
+        self._open_guards: OpenGuards | None = None
         self.spelling = Spelling.needed(self.machine, self.tables, vocabulary)
         if self.spelling is not None and not self.spelling.is_live(self.machine.start):
             raise UnsatisfiableGrammar("the tokens of this vocabulary cannot write any text of the grammar")
@@ -64,6 +66,13 @@ class CompiledGrammar:
     def matcher(self) -> Matcher:
         """A matcher at the beginning of a text."""
         return Matcher(self)
+
+    @property
+    def open_guards(self) -> OpenGuards | None:
+        """Tells where a guard is still to be asked about what was begun; ``None`` without guards."""
+        if self._open_guards is None and self.ir.guards:
+            self._open_guards = OpenGuards(self.machine, self.ir.guards)
+        return self._open_guards
 
     @property
     def notes(self) -> tuple[Note, ...]:

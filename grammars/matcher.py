@@ -23,6 +23,7 @@ from .automaton.transitions import forced_bytes, run_bytes
 from .errors import TokenRefused
 from .guards.judge import Judge
 from .masks.narrow import run_past_guards
+from .masks.open_guards import in_words
 from .masks.walk import consume_token, fill_bitmask
 from .vocabulary.bitmask import TokenBitmask, allocate_token_bitmask, allowed_token_ids
 from .vocabulary.tables import TOKEN_BYTES, TOKEN_OFFSETS
@@ -140,6 +141,31 @@ class Matcher:
         with self._lock:
             record = self._memory[CONFIGURATIONS] + CONFIGURATION_WORDS * self._history[-1]
             return bool(self._memory[record + FLAGS] & ACCEPTING)
+
+    @property
+    def has_open_guard(self) -> bool:
+        """Whether something was begun that a guard will be asked about when it ends.
+
+        Until then the text may turn out to have no way on, so that some of it has to be undone (:meth:`rollback`).
+        """
+        open_guards = self.grammar.open_guards
+        if open_guards is None or self._terminated:
+            return False
+        with self._lock:
+            return open_guards.is_open(self._history[-1])
+
+    def denials(self) -> tuple[str, ...]:
+        """What guards ask, in words, that do not agree to some byte that could come next."""
+        narrower, judge = self.grammar.narrower, self._judge
+        if narrower is None or judge is None or self._terminated:
+            return ()
+        self.allowed_token_ids()  # so that the places where guards are asked are known
+        with self._lock:
+            asked = narrower._asked_at(self._history[-1])
+            places = () if asked is None else asked.places
+            self._follow()
+            denied = [g for place in places for g in place.guards if not judge.agrees(g, place.ahead, place.begin)]
+        return tuple(dict.fromkeys(in_words(self.grammar.ir.guards[guard]) for guard in denied))
 
     @property
     def is_terminated(self) -> bool:

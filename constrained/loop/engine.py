@@ -50,6 +50,9 @@ class TokenMatcher(Protocol):
 
     @property
     def is_accepting(self) -> bool: ...
+    @property
+    def has_open_guard(self) -> bool: ...
+    def denials(self) -> tuple[str, ...]: ...
     def fill_next_token_bitmask(self, bitmask: NDArray[np.int32], row: int = 0) -> Any: ...
     def consume(self, token_id: int) -> Any: ...
     def try_consume(self, token_ids: list[int]) -> int: ...
@@ -120,6 +123,12 @@ class Engine:
         first = bisect_right(tokens, prefix)
         last = bisect_left(tokens, _after(prefix), lo=first) if prefix.strip(b"\xff") else len(tokens)
         return ids[first:last]
+
+    def ids_that_begin(self, text: bytes) -> NDArray[np.int64]:
+        """Ids of the tokens that begin with ``text`` or are just that, in no particular order."""
+        tokens, ids = self._sorted_tokens
+        first = bisect_left(tokens, text)
+        return np.concatenate([ids[first : bisect_right(tokens, text, lo=first)], self.ids_that_extend(text)])
 
     @cached_property
     def _sorted_tokens(self) -> tuple[list[bytes], NDArray[np.int64]]:

@@ -29,15 +29,13 @@ _LOOK_BACK = 4
 
 def append_forced(row: Row) -> None:
     """Append to a row what its grammar forces; the next pass takes it along."""
-    if row.matcher is None or row.text.is_stopped:
+    if row.matcher is None or row.text.is_stopped or (row.dead_ends and row.dead_ends.is_ahead(row.written)):
         return
     left_ids = row.output_ids[-_LEFT_TOKENS:]
     if len(left_ids) < _LEFT_TOKENS:
         left_ids = [*row.request.prompt_ids[-_LEFT_TOKENS:], *left_ids]
     for token_id in consume_forced(row.engine, row.matcher, left_ids, mode=row.request.forced, limit=row.room):
-        row.append(token_id)
-        row.forced_tokens += 1
-        row.step_forced += 1
+        row.append(token_id, forced=True)
         if row.text.is_stopped:
             return
 

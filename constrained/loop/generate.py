@@ -10,11 +10,16 @@ import time
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
 from constrained.loop.decode import fill_token_bitmask, forward, step_context
 from constrained.loop.engine import Engine
 from constrained.loop.forced import append_forced
 from constrained.loop.prefill import check_fits
 from constrained.loop.request import Request
+from constrained.loop.roll_back import go_back, is_stuck
 from constrained.loop.row import Row, Step
 from constrained.loop.stop import close, stop_if_due
 from constrained.processors import LogitsProcessor, Pipeline, standard_pipeline
@@ -24,15 +29,25 @@ __all__ = ["generate", "generate_tokens", "stream_text"]
 
 
 def generate_tokens(
-    engine: Engine, requests: Sequence[Request], *, processors: Sequence[LogitsProcessor] = ()
+    engine: Engine,
+    requests: Sequence[Request],
+    *,
+    processors: Sequence[LogitsProcessor] = (),
+    hold_back: bool = False,
 ) -> Generator[Step, None, None]:
     """Generate all ``requests`` in step with each other, and yield each row's :class:`Step` as it comes.
 
-    Rows share the steps, not their content: a row's output is that of its request alone. Closing the generator early
-    frees what it holds. Raises at once :class:`~constrained.errors.ContextTooLong` for a prompt that does not fit;
-    while it runs, :class:`~constrained.errors.LogitsError` and :class:`~constrained.errors.NoTokenAllowed`.
+    Rows share the steps, not their content: a row's output is that of its request alone. Where a text has no way on,
+    tokens are taken back; none that was given out in a step. So what is inside a value that a guard will be asked about
+    comes in one step when the value is finished, and with ``hold_back`` everything comes in a row's last step.
+
+    Closing the generator early frees what it holds. Raises at once :class:`~constrained.errors.ContextTooLong` for a
+    prompt that does not fit; while it runs, :class:`~constrained.errors.LogitsError` and
+    :class:`~constrained.errors.DeadEnd`.
     """
-    rows = [Row.from_request(engine, request, index=index) for index, request in enumerate(requests)]
+    rows = [
+        Row.from_request(engine, request, index=index, holds_back=hold_back) for index, request in enumerate(requests)
+    ]
     for row in rows:
         check_fits(row)
     return _run(engine, rows, standard_pipeline(processors))
@@ -47,7 +62,8 @@ def generate(engine: Engine, request: Request, *, processors: Sequence[LogitsPro
     >>> len(result.token_ids), result.stop_reason, result.complete
     (5, 'length', False)
     """
-    return [step.result for step in generate_tokens(engine, [request], processors=processors) if step.result][-1]
+    steps = generate_tokens(engine, [request], processors=processors, hold_back=True)
+    return [step.result for step in steps if step.result][-1]
 
 
 def stream_text(engine: Engine, request: Request, *, processors: Sequence[LogitsProcessor] = ()) -> Iterator[str]:
@@ -70,6 +86,10 @@ def _run(engine: Engine, rows: list[Row], pipeline: Pipeline) -> Generator[Step,
             started = time.perf_counter()
             logits = forward(engine, live)  # (B, V); on an accelerator this only launches the pass
             bitmask = fill_token_bitmask(engine, live)  # (B, W), made meanwhile
+            if any(map(is_stuck, bitmask)):
+                live, logits, bitmask = _without_stuck(live, logits, bitmask)
+                if not live:
+                    continue
             drawn = pipeline.sample(step_context(engine, live, bitmask), logits)
             seconds = time.perf_counter() - started
             for row, token_id in zip(live, drawn, strict=True):
@@ -79,6 +99,17 @@ def _run(engine: Engine, rows: list[Row], pipeline: Pipeline) -> Generator[Step,
     finally:
         for row in rows:
             row.release()
+
+
+def _without_stuck(
+    rows: list[Row], logits: Tensor, bitmask: NDArray[np.int32]
+) -> tuple[list[Row], Tensor, NDArray[np.int32]]:
+    """Let the rows that have no way on go back, for the next step; the others."""
+    kept = [place for place in range(len(rows)) if not is_stuck(bitmask[place])]
+    for row, words in zip(rows, bitmask, strict=True):
+        if is_stuck(words):
+            go_back(row)
+    return [rows[place] for place in kept], logits[kept], bitmask[kept]
 
 
 def _take(row: Row, token_id: int) -> None:
@@ -97,4 +128,5 @@ def _settle(row: Row) -> Step:
     if row.is_live:
         append_forced(row)
         stop_if_due(row)
+    row.settle()
     return row.take_step(close(row))

@@ -9,6 +9,7 @@ from constrained.arguments import forced_mode, optional_count, stop_texts
 from constrained.loop.engine import TokenMatcher
 from constrained.result import ForcedMode
 from constrained.sampling_config import SamplingConfig
+from grammars.limits import DEFAULT_LIMITS
 
 __all__ = ["Request"]
 
@@ -36,6 +37,8 @@ class Request:
     """Most output tokens, forced ones included."""
     stop: tuple[str, ...] = ()
     """Texts that end the output; they may span tokens, and are cut off with all that follows."""
+    max_rolled_back_tokens: int = DEFAULT_LIMITS.max_rolled_back_tokens
+    """Output tokens that may be taken back where the text turned out to have no way on, all such places together."""
     forced: ForcedMode = "canonical"
     """How text that the grammar leaves no choice about is written; see :data:`constrained.result.ForcedMode`."""
 
@@ -48,6 +51,8 @@ class Request:
             raise TypeError("max_tokens: expected a whole number, got None")
         if optional_count(self.stream, "stream", least=0, most=2**64 - 1) is None:
             raise TypeError("stream: expected a whole number, got None")
+        if optional_count(self.max_rolled_back_tokens, "max_rolled_back_tokens", least=0) is None:
+            raise TypeError("max_rolled_back_tokens: expected a whole number, got None")
         forced_mode(self.forced)
         if isinstance(self.stop, str):
             raise ValueError(f"stop: expected a sequence of texts, got the text {self.stop!r}; write ({self.stop!r},)")

@@ -40,7 +40,7 @@ def close(row: Row) -> GenerationResult | None:
     """
     if row.stop_reason is None:
         return None
-    row.step_text += row.text.finish()
+    row.last_text = row.text.finish()
     return GenerationResult(
         text=row.text.whole,
         token_ids=tuple(row.output_ids),

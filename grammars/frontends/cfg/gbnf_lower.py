@@ -63,28 +63,29 @@ class _Lowering:
             self.pending.append(name)
         return self.builder.call(rule)
 
+    def leaf(self, node: Node) -> NodeId | None:
+        """A node without others below it; most are."""
+        if isinstance(node, Text):
+            return self.builder.literal(node.text)
+        if isinstance(node, Characters):
+            return self.builder.charset(node.members)
+        return self.call(node.name) if isinstance(node, Reference) else None
+
     def node(self, node: Node) -> Steps[NodeId]:
-        builder = self.builder
-        match node:
-            case Text():
-                return builder.literal(node.text)
-            case Characters():
-                return builder.charset(node.members)
-            case Reference():
-                return self.call(node.name)
-            case Repeat():
-                body, minimum, maximum = _unnested(node)
-                return builder.repeat((yield self.node(body)), minimum, maximum)
-            case Sequence():
-                parts = []
-                for part in node.parts:
-                    parts.append((yield self.node(part)))  # noqa: PERF401
-                return builder.sequence(*parts)
-            case Alternation():
-                branches = []
-                for branch in node.branches:
-                    branches.append((yield self.node(branch)))  # noqa: PERF401
-                return builder.alternation(*branches)
+        leaf = self.leaf(node)
+        if leaf is not None:
+            return leaf
+        if isinstance(node, Repeat):
+            body, minimum, maximum = _unnested(node)
+            leaf = self.leaf(body)
+            return self.builder.repeat((yield self.node(body)) if leaf is None else leaf, minimum, maximum)
+        assert isinstance(node, (Sequence, Alternation))
+        lowered: list[NodeId] = []
+        for part in node.parts if isinstance(node, Sequence) else node.branches:
+            leaf = self.leaf(part)
+            lowered.append((yield self.node(part)) if leaf is None else leaf)
+        combine = self.builder.sequence if isinstance(node, Sequence) else self.builder.alternation
+        return combine(*lowered)
 
 
 def _unnested(node: Repeat) -> tuple[Node, int, int | None]:

@@ -110,7 +110,7 @@ class _Parser:
         while self.position < len(text):
             here = self.position
             letter = text[here]
-            match = NAME.match(text, here)
+            match = NAME.match(text, here) if letter.isalnum() or letter == "_" else None
             if match is not None:
                 if _DEFINES.match(text, match.end()):
                     break

@@ -5,7 +5,7 @@ python -m grammars.frontends.json_schema.document > docs/json_schema.md
 
 from __future__ import annotations
 
-from .formats import FORMATS, KNOWN_FORMATS
+from .formats import FORMATS
 from .keywords import KEYWORDS, Draft, Keyword, Role
 
 __all__ = ["page"]
@@ -70,15 +70,16 @@ def page() -> str:
         for keyword in KEYWORDS
     ]
     enforced = ", ".join(f"`{name}`" for name in sorted(FORMATS))
-    refused = ", ".join(f"`{name}`" for name in sorted(KNOWN_FORMATS - set(FORMATS)))
     return (
         f"{_HEAD}{''.join(rows)}\n## Formats\n\n"
         '`format` is a constraint in every draft; `formats="annotate"` makes it an annotation.\n\n'
-        f"- enforced: {enforced}\n- refused by name: {refused}\n- any other name is an annotation\n\n"
+        f"- enforced: {enforced}\n- any other name is an annotation, and noted\n\n"
         "Real calendar days count (years 0001 to 9999). Mail addresses are written in the dot-atom form; quoted\n"
         'strings and address literals are read with `whitespace="any"`, and so are lower-case t and z and leap\n'
         "seconds (with offsets of whole quarters of an hour, as all have been since there are leap seconds).\n"
-        + "".join(f"Of `{name}`, {one.left_out} are not taken.\n" for name, one in FORMATS.items() if one.left_out)
+        "Host names are written in ASCII and without `xn--` labels; regular expressions (of ECMA-262, without annex\n"
+        "B) without back-references, with one named group at most, and with bounds that their first digits put in\n"
+        "order.\n"
     )
 
 

@@ -9,10 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ...errors import GrammarError
 from ...ir import Builder, NodeId
 from ...ir.charset import ANY, Charset, difference, from_ranges, union
+from .host_names import is_hostname, is_idn_hostname
+from .keywords import Draft
+from .regex_syntax import is_regex
 
-__all__ = ["ALL_FORMATS", "FORMATS", "KNOWN_FORMATS", "Format", "plain_format"]
+__all__ = ["ALL_FORMATS", "FORMATS", "Format", "format_meant", "plain_format"]
 
 _DIGIT: Charset = ((48, 57),)
 _HEX: Charset = from_ranges(((48, 57), (65, 70), (97, 102)))
@@ -189,7 +193,7 @@ def _label(w: _Writer, more: Charset = ()) -> NodeId:
 def _plain_label(w: _Writer) -> NodeId:
     """A label of letters, digits and hyphens without hyphens in both its third and fourth place.
 
-    Those with ``xn--`` stand for Unicode, and whether they are right no automaton can tell.
+    Those with ``xn--`` stand for Unicode; they are read but not written.
     """
     edge, any_inner = w.chars(_ALNUM), w.chars(union(_ALNUM, _of("-")))
     rest = w.sequence(w.repeat(any_inner, 0, 59), edge)  # behind the first three
@@ -200,8 +204,16 @@ def _plain_label(w: _Writer) -> NodeId:
 
 
 def _hostname(w: _Writer) -> NodeId:
-    label = _plain_label(w)
+    label = _label(w) if w.every else _plain_label(w)
     return w.sequence(label, w.repeat(w.sequence(w.text("."), label), 0))
+
+
+def _idn_hostname(w: _Writer) -> NodeId:
+    separators = _of("\u3002\uff0e\uff61")
+    beyond = difference(ANY, union(((0, 0x7F),), separators))
+    label = _label(w, beyond) if w.every else _plain_label(w)
+    dot = w.chars(union(separators, _of("."))) if w.every else w.text(".")
+    return w.sequence(label, w.repeat(w.sequence(dot, label), 0))
 
 
 def _any_hostname(w: _Writer) -> NodeId:
@@ -329,6 +341,10 @@ def _json_pointer(w: _Writer) -> NodeId:
     return w.repeat(w.sequence(w.text("/"), w.repeat(token, 0)), 0)
 
 
+def _no_automaton(w: _Writer) -> NodeId:
+    raise GrammarError("the format 'regex' is no finite automaton")
+
+
 # -- the table ----------------------------------------------------------------------------------------------------
 
 
@@ -341,8 +357,8 @@ class Format:
     longest: int | None
     most: int | None = None
     """A length in code points that holds besides what is built."""
-    left_out: str = ""
-    """What is valid and yet not taken, for no automaton can tell it from what is not."""
+    check: Callable[[str], bool] | None = None
+    """Tells members exactly, where what is built allows more (or is no automaton)."""
 
 
 FORMATS: dict[str, Format] = {
@@ -355,7 +371,8 @@ FORMATS: dict[str, Format] = {
     "ipv6": Format(_ipv6, 2, 45),
     "email": Format(_email, 3, None),
     "idn-email": Format(_idn_email, 3, None),
-    "hostname": Format(_hostname, 1, None, most=253, left_out="labels that begin with xn--"),
+    "hostname": Format(_hostname, 1, None, most=253, check=is_hostname),
+    "idn-hostname": Format(_idn_hostname, 1, None, most=253, check=is_idn_hostname),
     "uri": Format(_uri, 2, None),
     "uri-reference": Format(_uri_reference, 0, None),
     "iri": Format(_iri, 2, None),
@@ -363,6 +380,7 @@ FORMATS: dict[str, Format] = {
     "uri-template": Format(_uri_template, 0, None),
     "relative-json-pointer": Format(_relative_json_pointer, 1, None),
     "json-pointer": Format(_json_pointer, 0, None),
+    "regex": Format(_no_automaton, 0, None, check=is_regex),
 }
 """What is enforced."""
 
@@ -375,8 +393,10 @@ PIECES: dict[str, Format] = {
 """Parts of formats, and what some drafts mean by them."""
 ALL_FORMATS = FORMATS | PIECES
 
-KNOWN_FORMATS = frozenset(FORMATS) | {"idn-hostname", "regex"}
-"""All formats of the specification; any other name is an annotation."""
+
+def format_meant(name: str, draft: Draft) -> str:
+    """What a name of a format stands for in a draft, as a key of ``ALL_FORMATS``."""
+    return "hostname of RFC 1034" if name == "hostname" and draft <= Draft.DRAFT6 else name
 
 
 def plain_format(builder: Builder, name: str, *, every: bool = True) -> NodeId:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...errors import GrammarError, LimitExceeded, Problem
+from ...guards import ValidValue
 from ...ir.regular import Dfa, is_empty
-from .shapes import ANY_GOAL, NEVER, Goal, Node, ObjectShape, Witness, goal_key, join_goals
+from .shapes import ANY_GOAL, NEVER, Goal, Node, ObjectShape, TextRule, Witness, goal_key, join_goals
 from .string_languages import (
     ALL_TEXT,
     any_of,
@@ -25,6 +26,9 @@ from .string_languages import (
     rule_language,
     without,
 )
+
+if TYPE_CHECKING:
+    from .validity import Validity
 
 __all__ = ["goal_of_name", "link_object", "witnessed"]
 
@@ -52,12 +56,14 @@ def goal_of_name(shape: ObjectShape, name: str) -> Goal:
     return goal
 
 
-def link_object(shape: ObjectShape, make: MakeNode) -> list[Node]:
-    """Make the nodes of all properties and of all other names; those nodes, once each."""
+def link_object(shape: ObjectShape, make: MakeNode, validity: Validity) -> list[Node]:
+    """Make the nodes of all properties and of all other names; those nodes, once each.
+
+    What no automaton can tell becomes a check of ``validity``, or a problem where that cannot tell either.
+    """
     if len(shape.some) > _MAX_SOME:
         reason = f"more than {_MAX_SOME} properties of undeclared names that there must be"
-        shape.problems = (*shape.problems, Problem(shape.pointer, "not", reason))
-        shape.some = ()
+        _check_instead(shape, Problem(shape.pointer, "not", reason), validity)
     if not shape.layers and shape.names == ANY_GOAL and not shape.some:
         return _link_plain(shape, make)
     try:
@@ -82,9 +88,54 @@ def link_object(shape: ObjectShape, make: MakeNode) -> list[Node]:
                 _link_some(shape, language, goal, make)
     except GrammarError as error:
         keyword = "patternProperties" if shape.layers else "propertyNames"
-        shape.problems = (*shape.problems, Problem(shape.pointer, keyword, str(error)))
+        _check_instead(shape, Problem(shape.pointer, keyword, str(error)), validity)
+        return _link_plain(shape, make)
     nodes = [node for _, node in shape.extras] + [node for _, _, node in shape.some_extras]
     return [*(node for _, node, _ in shape.members), *nodes]
+
+
+def _check_instead(shape: ObjectShape, problem: Problem, validity: Validity) -> None:
+    """Let the shape allow more, and check its values whole; the problem stays where they cannot be checked."""
+    goals = [shape.additional, shape.names, *shape.properties.values()]
+    goals += [goal for layer in shape.layers for goal in (layer.additional, *(inner for _, inner in layer.patterns))]
+    goals += [goal for _, witness in shape.witnesses for goal in (witness.goal, witness.names)]
+    goals += [goal for witness in shape.some for goal in (witness.goal, witness.names)]
+    patterns = [TextRule("pattern", pattern) for layer in shape.layers for pattern, _ in layer.patterns]
+    patterns += [rule for witness in (*shape.some, *(one for _, one in shape.witnesses)) for rule in witness.rules]
+    if any(validity.fault(goal) is not None for goal in goals) or not all(map(_is_known, patterns)):
+        shape.problems = (*shape.problems, problem)
+    whole = _fresh(shape)
+    shape.checks = (*shape.checks, ValidValue(f"object {id(whole)}", lambda value: _fits(whole, value, validity)))
+    shape.additional = ANY_GOAL if shape.additional is not None or shape.layers else None
+    shape.layers, shape.names, shape.some, shape.witnesses = (), ANY_GOAL, (), ()
+    shape.members, shape.extras, shape.some_extras = [], [], []
+
+
+def _is_known(rule: TextRule) -> bool:
+    try:
+        rule_language(rule)
+    except GrammarError:
+        return False
+    return True
+
+
+def _fits(shape: ObjectShape, value: dict[str, Any], validity: Validity) -> bool:
+    """Whether an object is of the shape."""
+    holds = validity.holds
+    if any(name not in value for name in shape.required) or len(value) < shape.minimum:
+        return False
+    if shape.maximum is not None and len(value) > shape.maximum:
+        return False
+
+    def serves(witness: Witness, name: str) -> bool:
+        return follows(name, witness.rules) and holds(witness.names, name) and holds(witness.goal, value[name])
+
+    declared = shape.properties.keys() | shape.required.keys()
+    return (
+        all(holds(shape.names, name) and holds(goal_of_name(shape, name), item) for name, item in value.items())
+        and all(any(serves(one, name) for name in value if name not in declared) for one in shape.some)
+        and all(any(serves(one, name) for name in value if name not in names) for names, one in shape.witnesses)
+    )
 
 
 def _link_some(shape: ObjectShape, language: Dfa | None, goal: Goal, make: MakeNode) -> None:
@@ -121,8 +172,8 @@ def _language_of_names(node: Node) -> Dfa:
     return any_of(node.strings)
 
 
-def witnessed(shape: ObjectShape, make: MakeNode) -> list[ObjectShape]:
-    """The shape as alternatives, by which property is each witness."""
+def witnessed(shape: ObjectShape, make: MakeNode, validity: Validity) -> list[ObjectShape]:
+    """The shape as alternatives, by which property is each witness; a check where they are too many."""
     if not shape.witnesses:
         return [shape]
     shapes = [_fresh(shape, witnesses=())]
@@ -131,7 +182,9 @@ def witnessed(shape: ObjectShape, make: MakeNode) -> list[ObjectShape]:
         shapes = [better for one in shapes for better in _with_witness(one, names, witness, make)]
         if len(shapes) > _MAX_WITNESSED:
             reason = f"more than {_MAX_WITNESSED} combinations of properties that break a rule"
-            return [_fresh(shapes[0], problems=(*shape.problems, Problem(shape.pointer, "not", reason)))]
+            checked = _fresh(shape)
+            _check_instead(checked, Problem(shape.pointer, "not", reason), validity)
+            return [checked]
     return shapes
 
 

@@ -15,10 +15,10 @@ from .checks import is_open, relaxed
 from .combine import both, both_numbers, no_string
 from .disjoint import Judge
 from .dynamic import References
-from .formats import ALL_FORMATS, FORMATS, KNOWN_FORMATS
+from .formats import ALL_FORMATS, FORMATS, format_meant
 from .given_values import values_node
 from .in_place import PendingNode
-from .keywords import ARRAY, BOOLEAN, EVERY, INTEGER, NULL, NUMBER, OBJECT, STRING, TYPE_BITS, Draft, Group
+from .keywords import ARRAY, BOOLEAN, EVERY, INTEGER, NULL, NUMBER, OBJECT, STRING, TYPE_BITS, Group
 from .names import link_object, witnessed
 from .notes import Note
 from .numbers import as_decimal
@@ -329,17 +329,10 @@ class Normaliser:
         name = schema.get("format")
         if name is not None and self.assert_formats:
             if name in FORMATS:
-                if name == "hostname" and self.document.dialect(schema).draft <= Draft.DRAFT6:
-                    name = "hostname of RFC 1034"
+                name = format_meant(name, self.document.dialect(schema).draft)
                 rules += (TextRule("format", name),)
-                known = ALL_FORMATS[name]
-                maximum = known.most if maximum is None else min(maximum, known.most or maximum)
-                if known.left_out:
-                    self.notes[Note(pointer, "format", f"of the format {name!r}, {known.left_out} are not taken")] = (
-                        None
-                    )
-            elif name in KNOWN_FORMATS:
-                problems += (Problem(pointer, "format", f"the format {name!r} is not enforced yet"),)
+                most = ALL_FORMATS[name].most
+                maximum = most if maximum is None else min(maximum, most or maximum)
             else:
                 self.notes[Note(pointer, "format", f"the format {name!r} is not known, so it is an annotation")] = None
         if not (minimum or problems or rules) and maximum is None:
@@ -427,9 +420,7 @@ class Normaliser:
         def visit(node: Node) -> None:
             if any(shape.witnesses for shape in node.objects):
                 node.objects = tuple(
-                    one
-                    for shape in node.objects
-                    for one in (witnessed(shape, self.node) if shape.witnesses else (shape,))
+                    one for shape in node.objects for one in witnessed(shape, self.node, self.validity)
                 )
             for shape in node.objects:
                 if not shape.linked:
@@ -444,7 +435,7 @@ class Normaliser:
         make = self.node
         for shape in found:
             if isinstance(shape, ObjectShape):
-                for node in link_object(shape, make):
+                for node in link_object(shape, make, self.validity):
                     if node.objects or node.arrays:
                         visit(node)
             else:

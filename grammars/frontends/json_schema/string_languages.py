@@ -5,6 +5,7 @@ All automata are kept, so that a pattern that comes often is compiled once.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 
 from ...errors import GrammarError, LimitExceeded
@@ -28,6 +29,7 @@ from ...ir.regular import (
 from ..regex import parse_regex, regex_automaton
 from ..regex.automaton import pattern_nfa
 from ..regex.search import search_pattern
+from .formats import ALL_FORMATS
 from .shapes import StringShape, TextRule
 
 __all__ = [
@@ -93,6 +95,8 @@ def format_language(name: str, *, every: bool = True) -> Dfa:
 @lru_cache(maxsize=1024)
 def rule_language(rule: TextRule) -> Dfa:
     """All texts that follow one rule."""
+    if _check_of(rule) is not None:
+        raise GrammarError(f"the format {rule.text!r} is no finite automaton")
     language = pattern_language(rule.text) if rule.kind == "pattern" else format_language(rule.text)
     return language if rule.holds else complement(language)
 
@@ -105,7 +109,16 @@ def follows_pattern(value: str, pattern: str) -> bool:
 def follows(value: str, rules: tuple[TextRule, ...]) -> bool:
     """Whether the text follows all rules."""
     codes = list(map(ord, value))
-    return all(rule_language(rule).accepts(codes) for rule in rules)
+    for rule in rules:
+        check = _check_of(rule)
+        if (rule_language(rule).accepts(codes) if check is None else check(value) == rule.holds) is False:
+            return False
+    return True
+
+
+def _check_of(rule: TextRule) -> Callable[[str], bool] | None:
+    """What tells the members of a format that is no finite automaton."""
+    return ALL_FORMATS[rule.text].check if rule.kind == "format" else None
 
 
 @lru_cache(maxsize=1024)
@@ -177,11 +190,21 @@ def language_of(shape: StringShape) -> Dfa:
 def share_a_text(left: StringShape, right: StringShape) -> bool:
     """Whether some string is in both; also where that would be too large to tell."""
     try:
-        language = join(unmeasured(left), unmeasured(right))
+        language = join(_at_least(left), _at_least(right))
     except GrammarError:
         return _may_share(left, right) and _may_share(right, left)
     ends = [end for end in (left.maximum, right.maximum) if end is not None]
     return has_length(language, max(left.minimum, right.minimum), min(ends) if ends else None)
+
+
+def _at_least(shape: StringShape) -> Dfa:
+    """All strings of a shape but for its lengths, perhaps more: of formats that are no automaton, what steers them."""
+    rules = tuple(rule for rule in shape.rules if _check_of(rule) is None)
+    language = _unmeasured(rules, shape.excluded, shape.values)
+    for rule in shape.rules:
+        if rule not in rules and rule.holds and rule.text != "regex":
+            language = join(language, format_language(rule.text))
+    return language
 
 
 def _may_share(large: StringShape, small: StringShape) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 
 from ...errors import GrammarError, Problem
+from ...guards import ValidValue
 from ...ir import NodeId
 from ...ir.charset import Charset
 from ...ir.regular import (
@@ -27,6 +28,7 @@ from ..regex import lower_search
 from .formats import ALL_FORMATS
 from .layout import Layout
 from .prelude import Prelude, prelude_of
+from .regex_format import regex_node
 from .shapes import StringShape, TextRule
 from .spelling import json_text
 from .string_languages import format_language, rule_lengths, unmeasured, without
@@ -57,6 +59,8 @@ def constrained_string(prelude: Prelude, shape: StringShape) -> NodeId | Problem
         if not shape.rules:
             return _other_than(prelude, shape)
         rule = shape.rules[0]
+        if rule.kind == "format" and ALL_FORMATS[rule.text].check is not None:
+            return _judged(prelude, shape)
         if len(shape.rules) > 1 or not rule.holds or shape.excluded or not _lengths_hold(shape, rule):
             return string_language(prelude, unmeasured(shape), shape.minimum, shape.maximum)
         if rule.kind == "format":
@@ -67,6 +71,31 @@ def constrained_string(prelude: Prelude, shape: StringShape) -> NodeId | Problem
     except GrammarError as error:
         keyword = shape.rules[0].kind if shape.rules else "maxLength"
         return Problem(shape.pointer, keyword, str(error))
+
+
+def _judged(prelude: Prelude, shape: StringShape) -> NodeId:
+    """Strings of a format that is no finite automaton: what is written is right; what is read is checked in the end."""
+    rule = shape.rules[0]
+    if len(shape.rules) > 1 or not rule.holds or shape.excluded:
+        raise GrammarError(f"the format {rule.text!r} together with other keywords")
+    check = ALL_FORMATS[rule.text].check
+    assert check is not None
+    behind = prelude.builder.guard(ValidValue(f"format {rule.text}", check))
+    if rule.text == "regex":
+        return _regex(prelude, shape, behind)
+    language = format_language(rule.text, every=prelude.every)
+    node = string_language(prelude, language, shape.minimum, shape.maximum)
+    return prelude.builder.sequence(node, behind) if prelude.every else node
+
+
+def _regex(prelude: Prelude, shape: StringShape, behind: NodeId) -> NodeId:
+    """Regular expressions: those of the grammar, and all others where they are read."""
+    if shape.minimum or shape.maximum is not None:
+        raise GrammarError("the format 'regex' together with lengths")
+    builder, quote = prelude.builder, prelude.quote
+    whole = builder.rule("regex", regex_node(builder, _characters_of(prelude, _SHARE_CHARACTERS + 1)))
+    written = builder.sequence(quote, whole, quote)
+    return builder.alternation(written, builder.sequence(prelude.string, behind)) if prelude.every else written
 
 
 def _characters(prelude: Prelude, minimum: int, maximum: int | None) -> NodeId:

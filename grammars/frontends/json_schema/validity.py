@@ -13,7 +13,7 @@ from typing import Any
 
 from ...errors import GrammarError, LimitExceeded
 from ...guards.reading import canonical
-from .formats import FORMATS, KNOWN_FORMATS
+from .formats import FORMATS, format_meant
 from .keywords import Children, Draft
 from .numbers import as_decimal
 from .resources import Document
@@ -78,9 +78,6 @@ class Validity:
                     rule_language(TextRule("pattern", pattern))
             except GrammarError as error:
                 return str(error)
-            name = schema.get("format")
-            if self.assert_formats and name in KNOWN_FORMATS and name not in FORMATS:
-                return f"the format {name!r} is not enforced yet"
             if not _REFERENCES.isdisjoint(schema):
                 pending += self.targets(schema)
             pending += _children(schema, self.document.dialect(schema).table)
@@ -261,7 +258,7 @@ def _format(validity: Validity, schema: dict[str, Any], value: Any) -> bool:
     name = schema["format"]
     if not validity.assert_formats or not isinstance(value, str) or name not in FORMATS:
         return True
-    return follows(value, (TextRule("format", name),))
+    return follows(value, (TextRule("format", format_meant(name, validity.document.dialect(schema).draft)),))
 
 
 def _items(validity: Validity, schema: dict[str, Any], value: Any) -> bool:

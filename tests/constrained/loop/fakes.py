@@ -122,6 +122,13 @@ class FiniteMatcher:
     def is_accepting(self) -> bool:
         return self.written in self._texts
 
+    @property
+    def has_open_guard(self) -> bool:
+        return False
+
+    def denials(self) -> tuple[str, ...]:
+        return ()
+
     def _is_prefix(self, data: bytes) -> bool:
         return any(text.startswith(data) for text in self._texts)
 

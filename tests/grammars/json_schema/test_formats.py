@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from grammars.errors import UnsatisfiableGrammar, UnsupportedSchema
-from grammars.frontends.json_schema.formats import FORMATS, KNOWN_FORMATS
+from grammars.errors import UnsatisfiableGrammar
+from grammars.frontends.json_schema.formats import FORMATS
 
 from .texts import language
 
@@ -44,6 +44,7 @@ GOOD = {
         "ab",
         "a-b",
     ],
+    "idn-hostname": ["a", "www.example.com", "x" * 63],
     "uri": ["http://foo.bar/?baz=qux#quux", "urn:oasis:names", "mailto:a@b.c", "http://[::1]:80/a%20b", "x:"],
     "uri-reference": ["", "/abc", "//host/p", "#frag", "a/b:c", "http://x", "?q"],
     "json-pointer": ["", "/", "/foo/0/a~1b/~0", "/é"],
@@ -51,6 +52,11 @@ GOOD = {
     "iri": ["http://ƒøø.ßår/?∂éœ=πîx#πîüx", "urn:é", "x:"],
     "iri-reference": ["", "âππ", "//ƒ/ø", "#ƒrägmênt", "/a?π"],
     "uri-template": ["", "http://a/{x}{?y,z*}", "{/id:3}", "a'b", "é{+path.sub}"],
+    "regex": [
+        *("", "a|b|", r"([abc])+\s+$", "(?<name>x)", "(?<=a+)b", "[]", "[^]", r"\cA", r"[\u4e00-\u9fa5]", "[а-я]"),
+        *(r"^[a-zA-Z0-9_.+-]+@[a-zA-Z0-9-]+\.[a-z]{2,3}$", "[à-ÿ]", r"\p{L}+", "a{2,}?", r"[\w\-. ]*", "x{99,100}"),
+        *(r"[\x00-\x7F]", "(?!.*--)a", r"\$\{[^}]+\}", "[0-9-_]", "x{10,20}", r"\/", "[ -~]"),
+    ],
 }
 BAD = {
     "date": ["2023-02-29", "1900-02-29", "2024-13-01", "2024-04-31", "0000-01-01", "2024-1-01", "24-01-01", "20240101"],
@@ -75,6 +81,7 @@ BAD = {
         "xn--X",
         "ab--c",
     ],
+    "idn-hostname": ["", ".", "a.", "-a", "a_b", "x" * 64, "ab--c", ".".join(["x" * 63] * 3 + ["y" * 62])],
     "uri": ["//foo.bar", "/abc", "abc", "\\\\WINDOWS", "http:// x", "1a:b", "http://a%2", "http://[::x]"],
     "uri-reference": ["\\\\WINDOWS", "#a#b", "a b", "1:b", "%"],
     "json-pointer": ["a", "/~", "/a~2", "#/a"],
@@ -82,6 +89,10 @@ BAD = {
     "iri": ["ƒøø", "/abc", "http://2001:0db8::x]", "http:// ∂", "\\\\WINDOWS", "x:\ufffe"],
     "iri-reference": ["\\\\WINDOWS", "#ƒräg\\mênt", "π\ue000"],
     "uri-template": ["{", "a{x", "{}", "{x:0}", "a<b", "{x:12345}", "}"],
+    "regex": [
+        *("^(abc]", "(", "a)", "*a", "a**", "\\a", "(?P<name>x)", "(?#c)", "(?i)abc", "[z-a]", "a{2,1}", "a{20,10}"),
+        *("[", "]", "a{", "}", "\\", "(?<n>a)(?<n>b)", r"[\d-z]", "x{100,20}", "[я-а]", r"[\x7F-\x00]", r"\u12"),
+    ],
 }
 
 
@@ -123,7 +134,7 @@ def test_what_python_writes(moment: datetime.datetime, identity: uuid.UUID) -> N
     assert language({"type": "string", "format": "uuid"}).takes_value(str(identity))
 
 
-@pytest.mark.parametrize("name", sorted(GOOD))
+@pytest.mark.parametrize("name", sorted(set(GOOD) - {"regex"}))  # the judge takes Python's
 def test_the_judge_agrees(name: str) -> None:
     checker = Draft202012Validator({"format": name}, format_checker=Draft202012Validator.FORMAT_CHECKER)
     assert [text for text in GOOD[name] if not checker.is_valid(text)] == []
@@ -146,9 +157,8 @@ def test_leap_seconds_are_read() -> None:
 def test_older_drafts_take_any_label() -> None:
     schema = {"$schema": "http://json-schema.org/draft-04/schema#", "format": "hostname"}
     assert language(schema).takes_value("xn--X")
-    found = language({"format": "hostname"})
-    assert not found.takes_value("xn--X")
-    assert "xn--" in found.ir.notes[0].message
+    assert not language({"format": "hostname"}).takes_value("xn--X")
+    assert not language({"format": "hostname"}).takes_value("xn--ll-0ea")  # such names are not written
 
 
 def test_escapes_are_taken_where_all_are() -> None:
@@ -166,11 +176,21 @@ def test_unknown_formats_are_annotations() -> None:
     assert language({"type": "string", "format": "int32"}).takes_value("x")
 
 
-@pytest.mark.parametrize("name", sorted(KNOWN_FORMATS - set(FORMATS)))
-def test_other_formats_are_refused_by_name(name: str) -> None:
-    with pytest.raises(UnsupportedSchema, match=name):
-        language({"type": "string", "format": name})
-    assert language({"type": "string", "format": name}, formats="annotate").takes_value("x")
+def test_formats_that_are_no_automaton_are_checked() -> None:
+    for name, good, bad in (
+        ("hostname", ["xn--9n2bp8q.xn--9t4b11yi5a", "xn--ll-0ea", "a.b"], ["xn--X", "xn--l-fda", "ab--c", "é"]),
+        ("idn-hostname", ["실례.테스트", "l·l", "a。b", "אב"], ["a·l", "א0٠", "aא", "Ä", "a..b", "ü" * 60]),
+        ("regex", [r"(?<n>a)\k<n>(b)\2", "x{1000,1001}", r"[\u1234-\u1235]"], [r"(a)\2", r"\k<n>", "x{1001,1000}"]),
+    ):
+        taken, others = language({"format": name}, "any"), language({"not": {"format": name}}, "any")
+        mixed = language({"format": name, "minLength": 2, "pattern": "^[^z]*$", "maxLength": 90}, "any")
+        for text in good + bad:
+            assert taken.takes_value(text) == mixed.takes_value(text) == (text in good), text
+            assert others.takes_value(text) == (text in bad), text
+    short = language({"format": "hostname", "maxLength": 3}, "any")
+    assert [short.takes_value(text) for text in ("a.b", "abcd")] == [True, False]
+    names = language({"propertyNames": {"format": "regex"}}, "any")
+    assert [names.takes_value({name: 1}) for name in ("a*", "(")] == [True, False]
 
 
 def test_lengths_beside_a_format() -> None:

@@ -7,6 +7,7 @@ automaton, and with them the terminals that its lexer looks for, follow from the
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TypeAlias
 
 from ....ir.regular.budget import Budget
@@ -140,7 +141,7 @@ class _Making:
     def define(self, document: Document) -> None:
         """Imports first, then the definitions of the text."""
         text = self.text
-        library = {definition.name: definition for definition in parse_lark(COMMON).definitions}
+        library = _library() if document.imports else {}
         for imported in document.imports:
             if imported.library != "common":
                 remedy = "only common can be imported from; write the definitions out"
@@ -419,6 +420,12 @@ class _Making:
             self.budget.spend(len(ways) * len(more))
             ways = [way + other for way in ways for other in more]
         return ways
+
+
+@cache
+def _library() -> dict[str, Definition]:
+    """What can be imported, by name."""
+    return {definition.name: definition for definition in parse_lark(COMMON).definitions}
 
 
 def _factors(number: int) -> list[tuple[int, int]]:
