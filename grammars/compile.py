@@ -176,6 +176,7 @@ def compile_json_schema(
     formats: Literal["assert", "annotate"] = "assert",
     property_order: Literal["schema", "any"] = "schema",
     registry: Registry | None = None,
+    on_unsupported: Literal["error", "relax"] = "error",
     limits: Limits = DEFAULT_LIMITS,
 ) -> CompiledGrammar:
     """JSON texts that are valid under ``schema`` (a dict, a boolean, or JSON text).
@@ -185,8 +186,9 @@ def compile_json_schema(
     ``format`` an annotation; by default it is a constraint. ``property_order="any"`` takes the declared properties
     of an object in any order, each once; by default they come in the order of the schema. ``registry`` (a
     :class:`referencing.Registry`) has the documents that references outside the schema lead to; without it nothing is
-    ever fetched. What is left unenforced because nobody knows it, such as a format of one's own, is told by one
-    :class:`~grammars.SchemaWarning`, and by the result's ``notes``.
+    ever fetched. ``on_unsupported="relax"`` leaves out what would be refused (a pattern with back-references, say), so
+    that the grammar allows more: validate the texts. What is left out, and what is left unenforced because nobody knows
+    it (a format of one's own), is told by one :class:`~grammars.SchemaWarning`, and by the result's ``notes``.
 
     Raises :class:`~grammars.SchemaError` for what is no schema, :class:`~grammars.UnsupportedSchema` for keywords
     that would not be enforced (all of them, each with its JSON pointer), :class:`~grammars.UnsatisfiableGrammar`.
@@ -199,6 +201,7 @@ def compile_json_schema(
         formats=formats,
         property_order=property_order,
         registry=registry,
+        on_unsupported=on_unsupported,
         limits=limits,
     )
     if ir.notes:

@@ -23,8 +23,8 @@ from .automaton.transitions import forced_bytes, run_bytes
 from .errors import TokenRefused
 from .guards.judge import Judge
 from .masks.open_guards import in_words
-from .masks.past_guards import consume_before_guards, run_past_guards
-from .masks.pending import asks_guards
+from .masks.past_guards import run_past_guards
+from .masks.pending import asks_guards_twice
 from .masks.walk import consume_token, fill_bitmask
 from .vocabulary.bitmask import TokenBitmask, allocate_token_bitmask, allowed_token_ids
 from .vocabulary.tables import TOKEN_BYTES, TOKEN_OFFSETS
@@ -94,13 +94,18 @@ class Matcher:
         with self._lock:
             status = fill_bitmask(self._memory, self._tables, self._history[-1], bitmask, row)
             if status < DEAD:
-                self._again(status, lambda: fill_bitmask(self._memory, self._tables, self._history[-1], bitmask, row))
+                status = self._again(
+                    status, lambda: fill_bitmask(self._memory, self._tables, self._history[-1], bitmask, row)
+                )
             if self.grammar.spelling is not None:
                 self.grammar.spelling.drop_dead_ends(self._history[-1], bitmask, row)
-            if self._judge is not None:
-                asked = asks_guards(self._memory, self._history[-1])
-                if asked and (asked > 1 or self._judge.may_deny):
-                    self._narrow(bitmask, row)
+            judge = self._judge
+            if (
+                status > 0
+                and judge is not None
+                and (judge.may_deny or asks_guards_twice(self._memory, self._history[-1]))
+            ):
+                self._narrow(bitmask, row)
 
     def check_bitmask(self, bitmask: TokenBitmask, row: int) -> None:
         """Raise ValueError unless ``bitmask[row]`` can take this matcher's bitmask."""
@@ -287,20 +292,19 @@ class Matcher:
 
     def _step(self, token_id: int) -> int:
         """Where a token leads: a configuration, DEAD, or what is full."""
-        if self._judge is None:
-            return consume_token(self._memory, self._tables, self._history[-1], token_id)
-        target = consume_before_guards(self._memory, self._tables, self._history[-1], token_id)
-        if target != FIRST_GUARDED:
+        target = consume_token(self._memory, self._tables, self._history[-1], token_id)
+        if target > FIRST_GUARDED:
             return target
         tables = self._tables
-        offsets = tables[TOKEN_OFFSETS] + token_id
-        first, end = (tables[TOKEN_BYTES] + tables[offsets + index] for index in (0, 1))
-        return self._run(tables, first, end)
+        offsets = tables[TOKEN_OFFSETS] + token_id  # int: with numpy's integers each call of a kernel takes 200 us
+        first, end = (int(tables[TOKEN_BYTES] + tables[offsets + index]) for index in (0, 1))
+        return run_past_guards(self._memory, self._history[-1], tables, first, end, self._follow)
 
     def _run(self, data: Memory, first: int, end: int) -> int:
         """Where ``data[first:end]`` leads, one byte a word: a configuration, DEAD, or what is full."""
-        if self._judge is None:
-            return run_bytes(self._memory, self._history[-1], data, first, end)
+        target = run_bytes(self._memory, self._history[-1], data, first, end)
+        if target > FIRST_GUARDED:
+            return target
         return run_past_guards(self._memory, self._history[-1], data, first, end, self._follow)
 
     def _follow(self) -> Judge:
@@ -320,9 +324,9 @@ class Matcher:
 
         def run() -> int:
             status = fill_bitmask(self._memory, self._tables, self._history[-1], bitmask, row)
-            return status or narrower.narrow(self._history[-1], self._follow(), bitmask, row)
+            return min(status, 0) or narrower.narrow(self._history[-1], self._follow(), bitmask, row)
 
-        status = run()
+        status = narrower.narrow(self._history[-1], self._follow(), bitmask, row)
         if status < DEAD:
             self._again(status, run)
 

@@ -24,7 +24,7 @@ from .jit import is_compiled, prepare
 from .limits import DEFAULT_LIMITS
 from .masks.batch import keep_bitmask, walk_rows
 from .masks.narrow import begin_narrowing, end_narrowing, walk_again
-from .masks.walk import consume_token, fill_bitmask, forget_masks
+from .masks.walk import consume_agreed, consume_token, fill_bitmask, forget_masks
 from .vocabulary import Vocabulary
 from .vocabulary.trie import write_trie
 
@@ -65,6 +65,7 @@ def warm_machine() -> None:
     prepare(start, words)
     prepare(fill_bitmask, words, words, 0, bitmask, 0)
     prepare(consume_token, words, words, 0, 0)
+    prepare(consume_agreed, words, words, 0, 0)
     prepare(run_bytes, words, 0, words, 0, 0)
     prepare(forced_bytes, words, 0, words)
     prepare(run_to_guard, words, 0, words, 0, 0, words)

@@ -158,11 +158,12 @@ def filtered_transition(memory: Memory, configuration: int, byte: int, blocked: 
 
 @kernel
 def run_bytes(memory: Memory, configuration: int, data: Memory, first: int, end: int) -> int:
-    """Take ``data[first:end]``, one byte a word, from ``configuration``; every guard is taken to agree."""
+    """Take ``data[first:end]``, one byte a word, from ``configuration``.
+
+    A configuration, DEAD, what is full, or at most FIRST_GUARDED when a byte hangs on guards.
+    """
     for index in range(first, end):
         configuration = transition(memory, configuration, data[index])
-        if configuration <= FIRST_GUARDED:
-            configuration = guarded_target(memory, configuration)
         if configuration < 0:
             break
     return configuration

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Final, NamedTuple, Protocol
 
 from .place import BETWEEN, NUMBER, STRING
-from .reading import Reading, canonical_text, parse
+from .reading import Reading, canonical_text, parse, string_text
 
 __all__ = [
     "QUIET",
@@ -96,10 +95,9 @@ class Comparison:
 
 
 def _plain_texts(value: Hashable) -> list[bytes]:
-    """How a value is written without escapes, fraction and exponent, if it can be."""
+    """How a value is written without needless escapes, fraction and exponent, if it can be."""
     if isinstance(value, str):
-        text = json.dumps(value, ensure_ascii=False)
-        return [] if "\\" in text else [text.encode("utf-8", "surrogatepass")]
+        return [string_text(value)]
     if isinstance(value, int):
         return [str(value).encode()]
     if isinstance(value, Decimal) and value.adjusted() < _LONGEST_INTEGER and value == value.to_integral_value():

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Hashable
 from decimal import Decimal
+from json.decoder import scanstring  # type: ignore[attr-defined]
+from json.encoder import encode_basestring
 from typing import Any
 
 from .place import Element, Place
 
-__all__ = ["Reading", "Seen", "canonical", "canonical_text", "parse"]
+__all__ = ["Reading", "Seen", "canonical", "canonical_text", "parse", "string_text"]
 
 _DECODER = json.JSONDecoder(parse_float=Decimal)
 
@@ -34,9 +36,14 @@ def canonical_text(text: bytes) -> Hashable:
     """:func:`canonical` of the value that a text writes."""
     if text.isdigit():
         return int(text)
-    if text[:1] == b'"' and b"\\" not in text:
-        return text[1:-1].decode("utf-8", "surrogatepass")
+    if text.startswith(b'"'):  # as json.loads does, and ten times quicker
+        return str(scanstring(text.decode("utf-8", "surrogatepass"), 1)[0])
     return canonical(parse(text))
+
+
+def string_text(value: Hashable) -> bytes:
+    """How ``json.dumps(value, ensure_ascii=False)`` writes a string."""
+    return encode_basestring(str(value)).encode("utf-8", "surrogatepass")
 
 
 class Seen:

@@ -22,6 +22,7 @@ from ..automaton.memory import (
     MASKS,
     MAX_MASKS,
     NUM_MASKS,
+    NUM_PENDING,
     NUM_STACKS,
     NUM_WORDS,
     Memory,
@@ -45,10 +46,17 @@ FEWEST_WALKS = 4  # a thread is not woken for fewer
 def walk_rows(
     memory: Memory, tables: Memory, configurations: Int32Array, rows: Int32Array, bitmask: TokenBitmask
 ) -> int:
-    """Compute the bitmask of each configuration into its row; how many were done before a table was full."""
+    """Compute the bitmask of each configuration into its row; how many were done before a table was full.
+
+    Where guards are asked the row is not done, and becomes -1: the places to ask are the shared machine's to note.
+    """
     for index in range(len(rows)):
         if compute_bitmask(memory, tables, configurations[index], memory[MASKS]) < 0:
             return index
+        if memory[NUM_PENDING] > 0:
+            memory[NUM_PENDING] = 0
+            rows[index] = -1
+            continue
         copy_words(bitmask[rows[index]], 0, memory, memory[MASKS], memory[NUM_WORDS])
     return len(rows)
 
@@ -88,10 +96,12 @@ class _Job:
         self.rows.append(row)
         return True
 
-    def run(self, bitmask: TokenBitmask) -> int:
-        """How many rows were filled."""
+    def run(self, bitmask: TokenBitmask) -> tuple[list[int], bool]:
+        """The rows that were filled, and whether a table became full."""
         rows = np.array(self.rows, np.int32)
-        return walk_rows(self.worker.memory, self.grammar.tables, np.array(self.carried, np.int32), rows, bitmask)
+        carried = np.array(self.carried, np.int32)
+        count = walk_rows(self.worker.memory, self.grammar.tables, carried, rows, bitmask)
+        return [row for row in rows[:count].tolist() if row >= 0], count < len(rows)
 
 
 class BatchFiller:
@@ -132,6 +142,7 @@ class BatchFiller:
         walks: list[tuple[Matcher, int]] = []
         seen: dict[tuple[int, int], int] = {}
         doubles: list[tuple[int, int]] = []
+        again: list[tuple[Matcher, int]] = []  # in a configuration that is walked already, but its guards may deny
         for row, matcher in enumerate(matchers):
             if matcher is None:
                 bitmask[row] = -1
@@ -141,8 +152,10 @@ class BatchFiller:
                 first = seen.setdefault((id(matcher.grammar), matcher.configuration), row)
                 if first == row:
                     walks.append((matcher, row))
-                else:
+                elif matcher.grammar.narrower is None:
                     doubles.append((first, row))
+                else:
+                    again.append((matcher, row))
         if len(walks) < FEWEST_WALKS:
             for matcher, row in walks:
                 matcher.fill_next_token_bitmask(bitmask, row)
@@ -150,22 +163,26 @@ class BatchFiller:
             self._walk(walks, bitmask)
         for first, row in doubles:
             bitmask[row] = bitmask[first]
+        for matcher, row in again:
+            matcher.fill_next_token_bitmask(bitmask, row)
 
     def _walk(self, walks: list[tuple[Matcher, int]], bitmask: TokenBitmask) -> None:
         """Split the walks among the threads and this one."""
         assert self._executor is not None
         shares = [walks[thread :: self.threads] for thread in range(self.threads)]
         jobs = [self._jobs(thread, share, bitmask) for thread, share in enumerate(shares)]
-        pending: list[Future[list[int]]] = [self._executor.submit(_run_all, share, bitmask) for share in jobs[1:]]
+        pending: list[Future[list[tuple[list[int], bool]]]] = [
+            self._executor.submit(_run_all, share, bitmask) for share in jobs[1:]
+        ]
         done = [_run_all(jobs[0], bitmask), *(future.result() for future in pending)]
         by_row = {row: matcher for matcher, row in walks}
         for share, finished in zip(jobs, done, strict=True):
-            for job, count in zip(share, finished, strict=True):
-                for row in job.rows[:count]:
+            for job, (rows, is_full) in zip(share, finished, strict=True):
+                for row in rows:
                     matcher = by_row.pop(row)
                     with job.grammar.machine.lock:
                         keep_bitmask(job.grammar.machine.memory, matcher.configuration, bitmask, row)
-                if count < len(job.rows):
+                if is_full:
                     job.worker.forget_everything()
         for row, matcher in by_row.items():
             matcher.fill_next_token_bitmask(bitmask, row)
@@ -190,5 +207,5 @@ class BatchFiller:
         return workers[thread]
 
 
-def _run_all(jobs: list[_Job], bitmask: TokenBitmask) -> list[int]:
+def _run_all(jobs: list[_Job], bitmask: TokenBitmask) -> list[tuple[list[int], bool]]:
     return [job.run(bitmask) for job in jobs]

@@ -29,6 +29,7 @@ from ..automaton.memory import (
 )
 from ..automaton.transitions import filtered_transition
 from ..guards.judge import Judge
+from ..guards.reading import canonical_text, string_text
 from ..jit import copy_words, inlined, kernel
 from ..vocabulary.bitmask import TokenBitmask
 from ..vocabulary.tables import NODES, NUM_TWINS, TWINS
@@ -40,7 +41,7 @@ __all__ = ["Narrower"]
 
 _FEW = 8
 """Places that are all asked about: no time is lost on choosing among them."""
-_PLAIN = re.compile(rb'"[^"\\]*"|[0-9]+')
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 
 @inlined
@@ -177,6 +178,24 @@ class Narrower:
         return asked
 
 
+def canonical_ending(ahead: bytes, *, in_string: bool) -> bytes | None:
+    r"""How ``json.dumps`` would write what bytes say up to the end of a value; ``None`` if it is no string or digits.
+
+    >>> canonical_ending(rb'\u0061b"', in_string=True), canonical_ending(b' "a"', in_string=False)
+    (b'ab"', b'"a"')
+    """
+    text = b'"' + ahead if in_string else ahead.lstrip(b" \t\r\n")
+    if text.isdigit():
+        return text
+    if not _STRING.fullmatch(text):
+        return None
+    try:
+        canonical = string_text(canonical_text(text))
+    except ValueError:  # half a character, or an escape that is none
+        return None
+    return canonical[1:] if in_string else canonical
+
+
 class _Asked:
     """The places of one bitmask, and which of them are asked about."""
 
@@ -189,8 +208,8 @@ class _Asked:
         self.has_marks = not narrower.marks.isdisjoint(self.guards)
         self.has_inside = any_inside(self.memory, first, end)
         self._odd: dict[int, list[int]] | None = None
-        self._padded: dict[bytes, list[int]] = {}
-        """Places that are plain but for whitespace before: they are told apart as plain ones are."""
+        self._spelled: dict[bytes, list[int]] = {}
+        """Places that mean the same as plain bytes, or canonical escapes, by these."""
         self._places: dict[int, Place] = {}
 
     def place(self, index: int) -> Place:
@@ -217,7 +236,7 @@ class _Asked:
             chosen.update(odd[INSIDE])
             if spelled:
                 chosen.update(odd[SPELLED])
-                chosen.update(index for text in plain for index in self._padded.get(text, ()))
+                chosen.update(index for text in plain for index in self._spelled.get(text, ()))
             if beyond:
                 chosen.update(odd[BEYOND])
         return map(self.place, sorted(chosen))
@@ -228,13 +247,11 @@ class _Asked:
         count = list_odd(self.memory, self.tables, self.first, self.end, in_string, pairs)
         odd: dict[int, list[int]] = {SPELLED: [], BEYOND: [], INSIDE: []}
         for index, kind in pairs[: 2 * count].reshape(-1, 2).tolist():
-            if kind == SPELLED and not in_string:
-                text = self.place(index).ahead
-                stripped = text.lstrip(b" \t\r\n")
-                if stripped != text and _PLAIN.fullmatch(stripped):
-                    self._padded.setdefault(stripped, []).append(index)
-                    continue
-            odd[kind].append(index)
+            ending = canonical_ending(self.place(index).ahead, in_string=in_string) if kind == SPELLED else None
+            if ending is None:
+                odd[kind].append(index)
+            else:
+                self._spelled.setdefault(ending, []).append(index)
         self._odd = odd
         return odd
 

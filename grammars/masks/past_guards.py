@@ -6,33 +6,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..automaton.memory import DEAD, FIRST_GUARDED, TRANSITIONS, UNKNOWN, Memory, words_of, wrap
-from ..automaton.transitions import compute_transition, filtered_transition, guarded_target, run_to_guard
+from ..automaton.memory import TRANSITIONS, Memory, words_of, wrap
+from ..automaton.transitions import filtered_transition, guarded_target, run_to_guard
 from ..guards.judge import Judge
-from ..jit import kernel
-from ..vocabulary.tables import TABLE_SIZE, TOKEN_BYTES, TOKEN_OFFSETS
 from .pending import guards_of
 
-__all__ = ["consume_before_guards", "run_past_guards"]
-
-
-@kernel
-def consume_before_guards(memory: Memory, tables: Memory, configuration: int, token: int) -> int:
-    """Where a token leads, as :func:`~grammars.masks.walk.consume_token`; FIRST_GUARDED where it meets a guard."""
-    if token < 0 or token >= tables[TABLE_SIZE]:
-        return DEAD
-    first = tables[tables[TOKEN_OFFSETS] + token]
-    end = tables[tables[TOKEN_OFFSETS] + token + 1]
-    if first == end:
-        return DEAD
-    for index in range(tables[TOKEN_BYTES] + first, tables[TOKEN_BYTES] + end):
-        target = memory[memory[TRANSITIONS] + 256 * configuration + tables[index]]
-        if target == UNKNOWN:
-            target = compute_transition(memory, configuration, tables[index])
-        if target < 0:
-            return max(FIRST_GUARDED, target)
-        configuration = target
-    return configuration
+__all__ = ["run_past_guards"]
 
 
 def run_past_guards(

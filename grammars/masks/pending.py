@@ -24,7 +24,7 @@ from ..automaton.memory import (
     words_of,
 )
 from ..ir.nodes import Int32Array
-from ..jit import kernel
+from ..jit import inlined, kernel
 from ..vocabulary.tables import NODES, ROOTS, TOKEN_BYTES, TOKEN_OFFSETS
 from ..vocabulary.trie import DEPTH_SHIFT, TOKEN_MASK
 
@@ -34,7 +34,7 @@ __all__ = [
     "SPELLED",
     "Place",
     "any_inside",
-    "asks_guards",
+    "asks_guards_twice",
     "find_place",
     "guards_asked",
     "guards_of",
@@ -72,19 +72,13 @@ def any_inside(memory: Memory, first: int, end: int) -> bool:
 
 
 @kernel
-def asks_guards(memory: Memory, configuration: int) -> int:
-    """Whether guards are asked in the walk of a configuration's bitmask: 1, and 2 if twice within some token.
-
-    The bitmask must be known.
-    """
+def asks_guards_twice(memory: Memory, configuration: int) -> bool:
+    """Whether within some token of the walk of a configuration's bitmask, which must be known, several values end."""
     record = memory[CONFIGURATIONS] + CONFIGURATION_WORDS * configuration
-    first, end = memory[record + FIRST_PENDING], memory[record + END_PENDING]
-    if first == end:
-        return 0
-    return 2 if any_inside(memory, first, end) else 1
+    return any_inside(memory, memory[record + FIRST_PENDING], memory[record + END_PENDING])
 
 
-@kernel
+@inlined
 def kind_of(tables: Memory, first: int, end: int, in_string: bool) -> int:
     """How bytes end a value: PLAIN, SPELLED or BEYOND (see :class:`grammars.guards.questions.Ahead`)."""
     kind = PLAIN

@@ -45,7 +45,7 @@ from ..automaton.productive import reach_end
 from ..errors import LimitExceeded
 from ..vocabulary import Vocabulary
 from ..vocabulary.bitmask import TokenBitmask, allocate_token_bitmask, allowed_token_ids
-from .walk import consume_token, fill_bitmask
+from .walk import consume_agreed, fill_bitmask
 
 __all__ = ["Spelling"]
 
@@ -105,7 +105,7 @@ class Spelling:
         memory = self.machine.memory
         words = bitmask.view(np.uint32)[row]
         for token_id in allowed_token_ids(bitmask[row]).tolist():
-            target = consume_token(memory, self.tables, configuration, token_id)
+            target = consume_agreed(memory, self.tables, configuration, token_id)
             if target < DEAD:
                 self._full()
             if target > 0 and not self.is_live(target):
@@ -198,7 +198,7 @@ class Spelling:
             self._full()
         found = set()
         for token_id in allowed_token_ids(self.bitmask[0]):
-            target = consume_token(memory, self.tables, configuration, int(token_id))
+            target = consume_agreed(memory, self.tables, configuration, int(token_id))
             if target < DEAD:
                 self._full()
             if target > 0:

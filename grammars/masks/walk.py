@@ -55,7 +55,7 @@ from ..vocabulary.tables import (
 )
 from ..vocabulary.trie import DEPTH_SHIFT, TOKEN_MASK
 
-__all__ = ["consume_token", "fill_bitmask", "forget_masks"]
+__all__ = ["consume_agreed", "consume_token", "fill_bitmask", "forget_masks"]
 
 
 @inlined
@@ -91,7 +91,7 @@ def walk_subtree(memory: Memory, tables: Memory, node: int, target: int, mask: i
     token = tables[nodes + 2 * node + 1] & TOKEN_MASK
     if token > 0:
         set_bit(memory, mask, token - 1)
-    memory[path] = target
+    memory[path + (tables[nodes + 2 * node + 1] >> DEPTH_SHIFT)] = target
     first = node
     pending_end = end if is_pending else first
     node += 1
@@ -165,7 +165,10 @@ def compute_bitmask(memory: Memory, tables: Memory, configuration: int, mask: in
 
 @kernel
 def fill_bitmask(memory: Memory, tables: Memory, configuration: int, bitmask: TokenBitmask, row: int) -> int:
-    """Copy the configuration's bitmask, computed once, into a row of ``bitmask``; negative when a table is full."""
+    """Copy the configuration's bitmask, computed once, into a row of ``bitmask``.
+
+    Returns 1 if guards are asked somewhere, which are taken to agree, 0 if not; negative when a table is full.
+    """
     num_words = memory[NUM_WORDS]
     record = memory[CONFIGURATIONS] + CONFIGURATION_WORDS * configuration
     place = memory[record + MASK_ROW]
@@ -179,7 +182,7 @@ def fill_bitmask(memory: Memory, tables: Memory, configuration: int, bitmask: To
         memory[record + MASK_ROW] = place
         memory[NUM_MASKS] = place + 1
     copy_words(bitmask[row], 0, memory, memory[MASKS] + place * num_words, num_words)
-    return 0
+    return 1 if memory[record + END_PENDING] > memory[record + FIRST_PENDING] else 0
 
 
 @kernel
@@ -193,7 +196,10 @@ def forget_masks(memory: Memory) -> None:
 
 @kernel
 def consume_token(memory: Memory, tables: Memory, configuration: int, token: int) -> int:
-    """Where the bytes of a token lead: a configuration, DEAD (also for ids without bytes), or what is full."""
+    """Where the bytes of a token lead: a configuration, DEAD (also for ids without bytes), or what is full.
+
+    At the first byte that hangs on guards it stops, and returns what :func:`transition` does: at most FIRST_GUARDED.
+    """
     if token < 0 or token >= tables[TABLE_SIZE]:
         return DEAD
     first = tables[tables[TOKEN_OFFSETS] + token]
@@ -201,3 +207,21 @@ def consume_token(memory: Memory, tables: Memory, configuration: int, token: int
     if first == end:
         return DEAD
     return run_bytes(memory, configuration, tables, tables[TOKEN_BYTES] + first, tables[TOKEN_BYTES] + end)
+
+
+@kernel
+def consume_agreed(memory: Memory, tables: Memory, configuration: int, token: int) -> int:
+    """As :func:`consume_token`, but every guard is taken to agree."""
+    if token < 0 or token >= tables[TABLE_SIZE]:
+        return DEAD
+    first = tables[TOKEN_BYTES] + tables[tables[TOKEN_OFFSETS] + token]
+    end = tables[TOKEN_BYTES] + tables[tables[TOKEN_OFFSETS] + token + 1]
+    target = DEAD
+    for place in range(first, end):
+        target = transition(memory, configuration, tables[place])
+        if target <= FIRST_GUARDED:
+            target = guarded_target(memory, target)
+        if target < 0:
+            break
+        configuration = target
+    return target

@@ -50,3 +50,12 @@ def test_what_is_enforced_is_not_told() -> None:
         assert grammars.compile_json_schema({"format": "date"}, BYTES).notes == ()
         assert grammars.compile_json_schema({"format": "colour"}, BYTES, formats="annotate").notes == ()
     assert grammars.compile_regex("a", BYTES).notes == ()
+
+
+def test_what_is_not_supported_can_be_left_out() -> None:
+    schema = {"type": "string", "pattern": r"^(a|b)\1$", "maxLength": 2}
+    with pytest.raises(grammars.UnsupportedSchema, match="pattern"):
+        grammars.compile_json_schema(schema, BYTES)
+    with pytest.warns(grammars.SchemaWarning, match=r"#: pattern: left out, so that texts may break it"):
+        compiled = grammars.compile_json_schema(schema, BYTES, on_unsupported="relax")
+    assert [takes(compiled, text) for text in ('"aa"', '"ab"', '"aaa"')] == [True, True, False]

@@ -10,10 +10,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 from decimal import Decimal
 
+from ...errors import Problem
 from ...guards import ValidValue
 from .shapes import ArrayShape, Node, NumberShape, NumberValue, ObjectShape, StringShape
 
-__all__ = ["PARADOX", "is_open", "numbers_that_pass", "relaxed", "strings_that_pass"]
+__all__ = ["PARADOX", "all_problems", "is_open", "numbers_that_pass", "relaxed", "strings_that_pass"]
 
 PARADOX = "what is negated refers to the negation itself"
 
@@ -22,9 +23,14 @@ def _shapes(node: Node) -> tuple[NumberShape | StringShape | ArrayShape | Object
     return (*node.numbers, *node.strings, *node.arrays, *node.objects)
 
 
+def all_problems(node: Node) -> list[Problem]:
+    """Those of the node and of its shapes."""
+    return [*node.problems, *(problem for shape in _shapes(node) for problem in shape.problems)]
+
+
 def is_open(node: Node) -> bool:
     """Whether something at this level is not settled, and a check can tell."""
-    problems = [*node.problems, *(problem for shape in _shapes(node) for problem in shape.problems)]
+    problems = all_problems(node)
     return bool(problems) and all(problem.reason != PARADOX for problem in problems)
 
 

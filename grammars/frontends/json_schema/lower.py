@@ -23,6 +23,7 @@ from .notes import Lowered
 from .numbers import bounded_number, number_values
 from .objects import object_body
 from .prelude import Prelude, prelude_of
+from .relax import left_out_notes, passes
 from .resources import Registry
 from .shapes import (
     ANY,
@@ -55,6 +56,7 @@ def lower_json_schema(
     formats: Literal["assert", "annotate"] = "assert",
     property_order: Literal["schema", "any"] = "schema",
     registry: Registry | None = None,
+    on_unsupported: Literal["error", "relax"] = "error",
     limits: Limits = DEFAULT_LIMITS,
 ) -> Lowered:
     """The grammar of all JSON texts that the schema allows, in one layout.
@@ -64,7 +66,8 @@ def lower_json_schema(
     ``whitespace`` names the layout (see :class:`~.layout.Layout`); ``formats="annotate"`` makes ``format`` an
     annotation. ``registry`` (a :class:`referencing.Registry`) finds what references outside the schema lead to and
     metaschemas of one's own; without it nothing is ever fetched. The result's ``notes`` say what is left unenforced
-    because it is an annotation, such as formats that nobody knows.
+    because it is an annotation, such as formats that nobody knows; and with ``on_unsupported="relax"`` what was left
+    out because it is not supported, so that the grammar allows more than the schema.
 
     Raises :class:`~grammars.errors.SchemaError` for an invalid schema and
     :class:`~grammars.errors.UnsupportedSchema` for assertions that are not enforced (both list every problem with
@@ -76,7 +79,7 @@ def lower_json_schema(
     """
     layout = Layout.from_text(whitespace)
     document = load_schema(schema, limits=limits, registry=registry)
-    normaliser = Normaliser(document, assert_formats=formats == "assert")
+    normaliser = Normaliser(document, assert_formats=formats == "assert", relax=on_unsupported == "relax")
     root = normaliser.node(normaliser.goal(normaliser.references.start))
     settle(normaliser.link(root))
     document.raise_problems()
@@ -89,7 +92,8 @@ def lower_json_schema(
         raise UnsupportedSchema(sorted(problems, key=lambda problem: (problem.pointer, problem.keyword)))
     if not root.is_productive:
         raise UnsatisfiableGrammar(f"the schema allows no value at all: {why_empty(root)}")
-    return Lowered.of(prelude.builder.finish(start), tuple(normaliser.notes))
+    notes = (*normaliser.notes, *left_out_notes(normaliser.left_out))
+    return Lowered.of(prelude.builder.finish(start), notes)
 
 
 class Lowering:
@@ -176,7 +180,7 @@ class Lowering:
 
     def checked(self, node: NodeId, checks: Iterable[ValidValue]) -> NodeId:
         """The node with guards behind it."""
-        return self.builder.sequence(node, *map(self.builder.guard, checks))
+        return self.builder.sequence(node, *(self.builder.guard(one) for one in checks if one.check is not passes))
 
     def _number(self, shape: NumberShape) -> NodeId:
         if shape is FREE_NUMBER:

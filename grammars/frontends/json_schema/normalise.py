@@ -11,7 +11,7 @@ from typing import Any
 from ...errors import GrammarError, LimitExceeded, Problem
 from ...guards import ValidValue
 from .arrays import link_contains
-from .checks import is_open, relaxed
+from .checks import all_problems, is_open, relaxed
 from .combine import both, both_numbers, no_string
 from .disjoint import Judge
 from .dynamic import References
@@ -22,6 +22,7 @@ from .keywords import ARRAY, BOOLEAN, EVERY, INTEGER, NULL, NUMBER, OBJECT, STRI
 from .names import link_object, witnessed
 from .notes import Note
 from .numbers import as_decimal
+from .relax import UNKNOWN, passes, unknown, unknown_node
 from .resources import Document, RemoteReference
 from .shapes import (
     ANY,
@@ -65,8 +66,11 @@ _BOUNDS = (("minimum", "exclusiveMinimum", False), ("maximum", "exclusiveMaximum
 class Normaliser:
     """Makes the node of any goal, once. ``unsupported`` and ``document.problems`` collect what is wrong on the way."""
 
-    def __init__(self, document: Document, *, assert_formats: bool) -> None:
+    def __init__(self, document: Document, *, assert_formats: bool, relax: bool = False) -> None:
+        """``relax``: leave out what would be refused; ``left_out`` collects it."""
         self.document = document
+        self.relax = relax
+        self.left_out: dict[Problem, None] = {}
         self.references = References(document)
         self.unevaluated = Unevaluated(self)
         self.judge = Judge(self.peek)
@@ -101,7 +105,11 @@ class Normaliser:
         """What the references of a schema lead to; what leads nowhere is noted, and holds for anything."""
         found: list[Any] = []
         for target in self.references.targets(schema):
-            if isinstance(target, RemoteReference):
+            if isinstance(target, RemoteReference) and self.relax:
+                self.left_out[target] = None
+                self.document.register(UNKNOWN, int(Group.STRINGS), target.pointer)
+                found.append(UNKNOWN)
+            elif isinstance(target, RemoteReference):
                 self.unsupported[target] = None
             elif isinstance(target, Problem):
                 self.document.problems.append(target)
@@ -198,6 +206,8 @@ class Normaliser:
         if not is_open(node):
             return node
         check = self.check(goal)
+        if check is not None and check.check is passes:
+            self.left_out.update(dict.fromkeys(all_problems(node)))
         return node if check is None else relaxed(node, check)
 
     def check(self, goal: Goal) -> ValidValue | None:
@@ -208,7 +218,7 @@ class Normaliser:
                 name = f"{id(self)}: {key}"
                 self._checks[key] = ValidValue(name, lambda value: self.validity.holds(goal, value))
             else:
-                self._checks[key] = None
+                self._checks[key] = unknown(f"{id(self)}: {key}") if self.relax else None
         return self._checks[key]
 
     def peek(self, goal: Goal) -> Node:
@@ -231,6 +241,8 @@ class Normaliser:
         node = self._own.get(key)
         if node is None:
             made = self._make_own(schema, self.document.groups[key])
+            if schema is UNKNOWN:
+                made = unknown_node(Problem(self.document.pointers[key], "$ref", "leads nowhere"))
             node = self._own[key] = self.settled(made, (schema,))
         return node
 
@@ -399,6 +411,7 @@ class Normaliser:
             fault = pattern_fault(pattern)
             if fault is not None:
                 shape.problems = (*shape.problems, Problem(shape.pointer, "patternProperties", fault))
+                shape.additional = ANY_GOAL
                 return
         layer = Layer(tuple((pattern, self.goal(inner)) for pattern, inner in patterns.items()), shape.additional)
         shape.additional = ANY_GOAL

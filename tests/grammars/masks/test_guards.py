@@ -6,9 +6,10 @@ import json
 from dataclasses import dataclass
 from random import Random
 
+import numpy as np
 import pytest
 
-from grammars import Limits, Vocabulary, compile_ir
+from grammars import BatchFiller, Limits, Vocabulary, allocate_token_bitmask, compile_ir
 from grammars.guards import DistinctItems, DistinctNames, Reading, ValidValue
 from grammars.guards.questions import QUIET, UNKNOWN, Ahead
 from grammars.ir import IR, Builder, NodeId
@@ -237,3 +238,33 @@ def test_valid_value_sees_exact_numbers() -> None:
     ir = builder.finish(builder.sequence(builder.literal("[1,0.1]"), builder.guard(ValidValue("check", check))))
     assert compile_ir(ir, VOCABULARY).matcher().consume_bytes(b"[1,0.1]")
     assert str(seen) == "[[1, Decimal('0.1')]]"
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_batches_ask_each_sequence(threads: int) -> None:
+    """Sequences that stand in one configuration with other items behind them, and walks by many threads."""
+    texts = ["[1,", "[2,", "[1,2,", '["a",', '["a","b",', "[[1],", "[[1],[2", "[", "[1", '["']
+    together, alone = (compile_ir(grammar(DistinctItems()), VOCABULARY) for _ in range(2))
+    matchers = [together.matcher() for _ in texts * 2]
+    expected = allocate_token_bitmask(len(matchers), VOCABULARY.size)
+    for row, (matcher, text) in enumerate(zip(matchers, texts * 2, strict=True)):
+        twin = alone.matcher()
+        assert matcher.consume_bytes(text.encode())
+        assert twin.consume_bytes(text.encode())
+        twin.fill_next_token_bitmask(expected, row)
+    with BatchFiller(threads=threads) as filler:
+        for _ in range(2):
+            bitmask = allocate_token_bitmask(len(matchers), VOCABULARY.size)
+            filler.fill(matchers, bitmask)
+            np.testing.assert_array_equal(bitmask, expected)
+
+
+def test_a_spelling_with_escapes_is_denied_as_well() -> None:
+    matcher = compile_ir(grammar(DistinctItems()), VOCABULARY).matcher()
+    assert matcher.consume_bytes(rb'["\n","ab","')
+    tokens = {TOKENS[token] for token in matcher.allowed_token_ids()}
+    assert b'a"' in tokens
+    assert b"\\u0061" in tokens
+    assert matcher.fork().consume_bytes(b'\\u0061"')
+    assert not matcher.fork().consume_bytes(b'\\u0061b"')
+    assert not matcher.fork().consume_bytes(rb'\n"')
