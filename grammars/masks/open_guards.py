@@ -7,7 +7,7 @@ names of an object apart are left out, for there is nearly always another name.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -32,9 +32,11 @@ from ..automaton.memory import (
 )
 from ..automaton.network import Network
 from ..guards import DistinctItems, DistinctNames, JsonBegins, ValidValue
-from ..ir.nodes import Int32Array, Kind
+from ..ir.nodes import Kind
 
 __all__ = ["OpenGuards", "in_words"]
+
+_BRACKET = 0x5B | 0x5B << 8  # as the span of an edge
 
 _IN_WORDS: dict[type, str] = {
     DistinctItems: "no two items of the array may be equal (uniqueItems)",
@@ -101,50 +103,63 @@ class OpenGuards:
 
 def _states_before(network: Network, questions: Sequence[Hashable]) -> npt.NDArray[np.bool_]:
     """(S,) The states at which a guard about what was begun in the rule, or in the call before, is still to come."""
-    states, calls = network.states, network.call_edges
-    marked = np.zeros(len(states), np.bool_)
-    sources, targets = _edges(network)
-    returned = np.zeros(len(states), np.bool_)  # reached by more than the end of a call
-    num_others = len(network.byte_edges) + len(network.epsilon_edges)
-    returned[targets[:num_others]] = True
-    pending: list[int] = []
-    for row, source in zip(*_calls_by_state(states), strict=True):
-        step = -1 - int(calls[row, 0])
+    edges = _Edges(network)
+    behind_call = np.zeros(network.num_states, np.bool_)
+    before = np.zeros(network.num_states, np.bool_)
+    of_array = np.zeros(network.num_states, np.bool_)  # before a guard that compares items, and inside the array
+    pending: list[tuple[int, bool]] = []
+    for row, state in enumerate(edges.callers.tolist()):
+        step = -1 - int(network.call_edges[row, 0])
         if step < 0 or int(network.steps[step, 0]) != Kind.GUARD:
             continue
         question = questions[int(network.steps[step, 1])]
         if isinstance(question, DistinctNames | JsonBegins):
             continue
-        if not marked[source]:
-            marked[source] = True
-            if isinstance(question, DistinctItems) or returned[source]:
-                pending.append(int(source))
-    if not pending:
-        return marked
-    order = np.argsort(targets, kind="stable")
-    before, ends = sources[order], np.searchsorted(targets[order], np.arange(len(states) + 1))
+        behind_call[state] = True
+        compares = isinstance(question, DistinctItems)
+        if compares or edges.is_reached_by_text[state]:
+            pending.append((state, compares))
     while pending:
-        state = pending.pop()
-        for source in before[ends[state] : ends[state + 1]].tolist():
-            if not marked[source]:
-                marked[source] = True
-                pending.append(source)
-    return marked
+        state, inside = pending.pop()
+        if (of_array if inside else before)[state]:
+            continue
+        before[state] = True
+        of_array[state] |= inside
+        pending.extend((source, inside and not opens_array) for source, opens_array in edges.into(state))
+        if inside:  # a rule for an item alone: the array is that of its callers
+            pending.extend((caller, True) for caller in edges.callers_of(state))
+    return before | behind_call
 
 
-def _edges(network: Network) -> tuple[Int32Array, Int32Array]:
-    """Sources and targets of the edges inside rules: of bytes, then of epsilon edges, then past calls and steps."""
-    states = network.states
-    numbers = np.arange(len(states), dtype=np.int32)
-    spans = ((FIRST_EDGE, END_EDGE), (FIRST_EPSILON, END_EPSILON), (FIRST_CALL, END_CALL))
-    sources = np.concatenate([np.repeat(numbers, states[:, end] - states[:, first]) for first, end in spans])
-    targets = np.concatenate([network.byte_edges[:, 1], network.epsilon_edges, network.call_edges[:, 1]])
-    inside = targets >= 0  # the others are calls in place of the rule's end
-    return sources[inside], targets[inside]
+class _Edges:
+    """The edges of a network, backwards."""
 
+    def __init__(self, network: Network) -> None:
+        states, calls = network.states, network.call_edges
+        numbers = np.arange(network.num_states, dtype=np.int32)
+        spans = ((FIRST_EDGE, END_EDGE), (FIRST_EPSILON, END_EPSILON), (FIRST_CALL, END_CALL))
+        of_bytes, of_epsilons, self.callers = (
+            np.repeat(numbers, states[:, end] - states[:, first]) for first, end in spans
+        )
+        sources = np.concatenate([of_bytes, of_epsilons, self.callers])
+        targets = np.concatenate([network.byte_edges[:, 1], network.epsilon_edges, calls[:, 1]])  # -1: no return
+        opens = np.zeros(len(sources), np.bool_)
+        opens[: len(of_bytes)] = network.byte_edges[:, 0] == _BRACKET
+        self.is_reached_by_text = np.zeros(network.num_states, np.bool_)
+        self.is_reached_by_text[targets[: len(of_bytes) + len(of_epsilons)]] = True
+        order = np.argsort(targets, kind="stable")
+        self._sources, self._opens = sources[order], opens[order]
+        self._ends = np.searchsorted(targets[order], np.arange(network.num_states + 1))
+        called = np.argsort(calls[:, 0], kind="stable")
+        self._callers = self.callers[called]
+        self._called_ends = np.searchsorted(calls[called, 0], np.arange(network.num_states + 1))
 
-def _calls_by_state(states: Int32Array) -> tuple[Int32Array, Int32Array]:
-    """The rows of all call edges, and the state of each."""
-    counts = states[:, END_CALL] - states[:, FIRST_CALL]
-    owners = np.repeat(np.arange(len(states), dtype=np.int32), counts)
-    return np.arange(len(owners), dtype=np.int32), owners
+    def into(self, state: int) -> Iterator[tuple[int, bool]]:
+        """The states with an edge to a state, past calls and steps too, and whether the edge is an opening bracket."""
+        span = slice(self._ends[state], self._ends[state + 1])
+        return zip(self._sources[span].tolist(), self._opens[span].tolist(), strict=True)
+
+    def callers_of(self, state: int) -> list[int]:
+        """The states that call the rule that begins at a state."""
+        callers: list[int] = self._callers[self._called_ends[state] : self._called_ends[state + 1]].tolist()
+        return callers

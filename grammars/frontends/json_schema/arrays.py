@@ -129,6 +129,7 @@ def _containing(lowering: Lowering, shape: ArrayShape, depth: int) -> NodeId:
         filled = builder.sequence(frame.open_array, items, behind_item, more, frame.close_array)
         return lowering.checked(builder.alternation(frame.empty_array, filled), (_whole_check(lowering, shape),))
     rules: dict[tuple[int, tuple[int, ...]], RuleId] = {}
+    values: dict[int, NodeId] = {}  # by identity of the node: each is written once, and called from every state
     pending: list[tuple[int, tuple[int, ...]]] = []
 
     def after(index: int, counts: tuple[int, ...]) -> NodeId:
@@ -148,8 +149,10 @@ def _containing(lowering: Lowering, shape: ArrayShape, depth: int) -> NodeId:
                 continue
             reached = _counted(counts, hits, tops)
             if reached is not None:
-                item = builder.sequence(lowering.value(node, inside), behind_item)
-                ways.append(builder.sequence(before, item, after(index + 1, reached)))
+                if id(node) not in values:
+                    item = builder.sequence(lowering.value(node, inside), behind_item)
+                    values[id(node)] = lowering.rule(f"{shape.pointer} item", item)
+                ways.append(builder.sequence(before, values[id(node)], after(index + 1, reached)))
         return ways
 
     def may_end(index: int, counts: tuple[int, ...]) -> bool:

@@ -35,7 +35,7 @@ from .shapes import (
 
 __all__ = ["minus"]
 
-_MAX_SHAPES = 256
+_MAX_SHAPES = 64
 """Shapes of one type in a difference; beyond this it is refused."""
 _MAX_WORK = 30_000
 """Objects that are made to tell objects apart, in one schema; beyond this it is refused."""

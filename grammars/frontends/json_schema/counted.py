@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["counted_body"]
 
+_FEW_COUNTS = 3
 _MAX_STATES = 16_384
 """Pairs of a property and a count; beyond this it is refused."""
 
@@ -42,6 +43,10 @@ def counted_body(
     others.count(least, most)
     values = [lowering.value(node, inside) for _, node, _ in members]
     cap = min(last, top if most is None else top + 1)
+    if cap > _FEW_COUNTS:  # each value stands in that many states
+        values = [
+            lowering.rule(f"{shape.pointer}/{name}", value) for (name, _, _), value in zip(members, values, strict=True)
+        ]
     rest = [others.after(count) for count in range(cap + 1)]  # by the number of properties written so far
     firsts = others.first()
     for index in range(last - 1, -1, -1):

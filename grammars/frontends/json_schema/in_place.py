@@ -68,8 +68,7 @@ class PendingNode:
             groups = document.groups[id(schema)]
             pointer = document.pointers[id(schema)]
             targets: list[Any] = []
-            if groups & _UNEVALUATED and is_active(schema):
-                self._add_ways(schema, pointer)
+            if groups & _UNEVALUATED and is_active(schema) and self._add_ways(schema, pointer):
                 continue
             if groups & _REFERENCE:
                 targets = normaliser.targets(schema)
@@ -98,14 +97,16 @@ class PendingNode:
         for keyword, choices in in_place_choices(schema, pointer, table, normaliser):
             self.factors.append((keyword, pointer, choices))
 
-    def _add_ways(self, schema: dict[str, Any], pointer: str) -> None:
-        """A schema with ``unevaluated...`` as the ways in which it can hold."""
+    def _add_ways(self, schema: dict[str, Any], pointer: str) -> bool:
+        """A schema with ``unevaluated...`` as the ways in which it can hold; False if they are too many: then its
+        other keywords still count."""
         keyword = "unevaluatedProperties" if "unevaluatedProperties" in schema else "unevaluatedItems"
         goals = self.normaliser.unevaluated.goals(schema)
         if isinstance(goals, Problem):
             self.base = replace(self.base, problems=(*self.base.problems, goals))
-        else:
-            self.factors.append((keyword, pointer, goals))
+            return False
+        self.factors.append((keyword, pointer, goals))
+        return True
 
     def note_left_out(self) -> None:
         """A branch met itself, and was left out: under a negation that has no meaning."""

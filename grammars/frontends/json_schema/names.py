@@ -34,7 +34,7 @@ __all__ = ["goal_of_name", "link_object", "witnessed"]
 
 _MAX_CLASSES = 64
 """Classes of names of one object; beyond this it is refused."""
-_MAX_WITNESSED = 256
+_MAX_WITNESSED = 64
 """Ways in which the properties of one object break a rule; beyond this it is refused."""
 _MAX_SOME = 5
 """Undeclared properties of several kinds that an object must have; beyond this it is refused."""

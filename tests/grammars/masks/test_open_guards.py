@@ -31,6 +31,8 @@ def where_open(schema: Any, text: str, **limits: int) -> str:
         (DISTINCT, '["a","b"]', "^^^^^^^^."),
         (REPEATED, "[1,2,1]", "^^^^^^."),
         ({"items": DISTINCT, "type": "array"}, '[["b","a"],["a","b"]]', "^^^^^^^^^.^^^^^^^^^.."),
+        ({**DISTINCT, "contains": {"const": "a"}}, '["a","b"]', "^^^^^^^^."),
+        ({**DISTINCT, "items": DISTINCT}, '[["b","a"],["a","b"]]', "^^^^^^^^^^^^^^^^^^^^."),
         ({"items": {"type": "integer"}, "type": "array"}, "[1,2]", "....."),
         ({"type": "object"}, '{"a":{"b":1},"c":[]}', "...................."),
         (
