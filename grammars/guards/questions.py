@@ -99,7 +99,7 @@ def _plain_texts(value: Hashable) -> list[bytes]:
     if isinstance(value, str):
         return [string_text(value)]
     if isinstance(value, int):
-        return [str(value).encode()]
+        return [format(Decimal(value), "f").encode()]  # str() refuses to write thousands of digits
     if isinstance(value, Decimal) and value.adjusted() < _LONGEST_INTEGER and value == value.to_integral_value():
         return [str(int(value)).encode()]
     return []

@@ -3,22 +3,45 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Hashable
 from decimal import Decimal
 from json.decoder import scanstring  # type: ignore[attr-defined]
 from json.encoder import encode_basestring
 from typing import Any
 
+from ..errors import LimitExceeded
 from .place import Element, Place
 
 __all__ = ["Reading", "Seen", "canonical", "canonical_text", "parse", "string_text"]
 
-_DECODER = json.JSONDecoder(parse_float=Decimal)
+
+_MOST_DIGITS = 4_000
+"""Longer texts may hold integers that Python's ``int`` refuses to read."""
 
 
 def parse(text: bytes) -> Any:
-    """The JSON value of a text; numbers are exact: ``int``, or ``Decimal`` if written with a fraction or exponent."""
-    return _DECODER.decode(text.decode("utf-8", "surrogatepass"))
+    """The JSON value of a text; numbers are exact: ``int``, or ``Decimal`` if written with a fraction or exponent.
+
+    Raises LimitExceeded where it is nested more deeply than Python's reader goes.
+    """
+    try:
+        decoder = _DECODER if len(text) < _MOST_DIGITS else _DECODER_OF_LONG_TEXTS
+        return decoder.decode(text.decode("utf-8", "surrogatepass"))
+    except RecursionError:
+        raise _too_deep() from None
+
+
+def _whole(digits: str) -> int:
+    return int(digits) if len(digits) < _MOST_DIGITS else int(Decimal(digits))
+
+
+_DECODER = json.JSONDecoder(parse_float=Decimal)
+_DECODER_OF_LONG_TEXTS = json.JSONDecoder(parse_float=Decimal, parse_int=_whole)
+
+
+def _too_deep() -> LimitExceeded:
+    return LimitExceeded("max_nesting", sys.getrecursionlimit(), "a value that a guard has to look at")
 
 
 def canonical(value: Any) -> Hashable:
@@ -35,10 +58,13 @@ def canonical(value: Any) -> Hashable:
 def canonical_text(text: bytes) -> Hashable:
     """:func:`canonical` of the value that a text writes."""
     if text.isdigit():
-        return int(text)
+        return int(text) if len(text) < _MOST_DIGITS else Decimal(text.decode())
     if text.startswith(b'"'):  # as json.loads does, and ten times quicker
         return str(scanstring(text.decode("utf-8", "surrogatepass"), 1)[0])
-    return canonical(parse(text))
+    try:
+        return canonical(parse(text))
+    except RecursionError:
+        raise _too_deep() from None
 
 
 def string_text(value: Hashable) -> bytes:

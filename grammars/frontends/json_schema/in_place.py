@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PendingNode"]
 
-_MAX_ALTERNATIVES = 512
+_MAX_ALTERNATIVES = 128
 """Shapes of one node: the product of several ``anyOf`` beyond this is refused."""
 _REFERENCE, _IN_PLACE = int(Group.REFERENCE), int(Group.IN_PLACE)
 _UNEVALUATED = int(Group.UNEVALUATED)
