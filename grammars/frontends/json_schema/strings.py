@@ -38,6 +38,8 @@ __all__ = ["constrained_string", "other_name", "string_language", "string_values
 _BLOCK = 256
 _SHARE_CHARACTERS = 32
 """States of an automaton, or copies in a pattern, beyond which its sets of characters become rules."""
+_MANY_STATES = 100
+"""States beyond which an automaton is written as arrays, which is quicker."""
 _FEW_RANGES = 4
 """Ranges of characters that need no rule of their own where no escape has to be read."""
 _COUNTS = re.compile(r"[{,]([0-9]{1,6})\}")
@@ -119,6 +121,8 @@ def string_language(prelude: Prelude, language: Dfa, minimum: int = 0, maximum: 
     quote, builder = prelude.quote, prelude.builder
     if not minimum and maximum is None:
         characters = _characters_of(prelude, len(language.accepting))
+        if len(language.accepting) > _MANY_STATES:
+            return builder.sequence(quote, rules_of(language, builder, characters), quote)
         return builder.sequence(quote, to_node(language, builder, characters=characters), quote)
     characters = _characters_of(prelude, len(language.accepting) + (minimum if maximum is None else maximum))
     return builder.sequence(quote, counted_node(language, minimum, maximum, builder, characters=characters), quote)

@@ -20,7 +20,7 @@ from .resources import Document
 from .shapes import Goal, TextRule
 from .string_languages import follows, follows_pattern, rule_language
 
-__all__ = ["Validity"]
+__all__ = ["Validity", "children_of"]
 
 
 class Validity:
@@ -61,6 +61,10 @@ class Validity:
                 return False
         return True
 
+    def follows_pattern(self, text: str, pattern: str) -> bool:
+        """Whether a pattern is found in a text."""
+        return follows_pattern(text, pattern)
+
     def fault(self, goal: Goal) -> str | None:
         """Why values cannot be validated under a goal, ``None`` if they can: some pattern or format is beyond us."""
         seen: set[int] = set()
@@ -80,7 +84,7 @@ class Validity:
                 return str(error)
             if not _REFERENCES.isdisjoint(schema):
                 pending += self.targets(schema)
-            pending += _children(schema, self.document.dialect(schema).table)
+            pending += children_of(schema, self.document.dialect(schema).table)
         return None
 
     # -- what is evaluated --------------------------------------------------------------------------------------
@@ -108,7 +112,7 @@ class Validity:
             return set(value)
         patterns = schema.get("patternProperties", ())
         found: set[Any] = value.keys() & schema.get("properties", {}).keys()
-        return found.union(name for name in value if any(follows_pattern(name, pattern) for pattern in patterns))
+        return found.union(name for name in value if any(self.follows_pattern(name, one) for one in patterns))
 
     def _indices(self, schema: dict[str, Any], value: list[Any], table: Any) -> set[Any]:
         items = schema.get("items")
@@ -137,7 +141,8 @@ class Validity:
             yield from (inner for name, inner in dependents.items() if name in value)
 
 
-def _children(schema: dict[str, Any], table: Any) -> Iterator[Any]:
+def children_of(schema: dict[str, Any], table: Any) -> Iterator[Any]:
+    """The schemas directly below a schema."""
     for name, inner in schema.items():
         keyword = table.get(name)
         if keyword is None or not keyword.children:
@@ -251,7 +256,7 @@ def _lengths(least: str, most: str, kind: type) -> tuple[Any, Any]:
 
 
 def _pattern(validity: Validity, schema: dict[str, Any], value: Any) -> bool:
-    return not isinstance(value, str) or follows_pattern(value, schema["pattern"])
+    return not isinstance(value, str) or validity.follows_pattern(value, schema["pattern"])
 
 
 def _format(validity: Validity, schema: dict[str, Any], value: Any) -> bool:
@@ -318,7 +323,7 @@ def _pattern_properties(validity: Validity, schema: dict[str, Any], value: Any) 
         validity.valid(inner, item)
         for pattern, inner in schema["patternProperties"].items()
         for name, item in value.items()
-        if follows_pattern(name, pattern)
+        if validity.follows_pattern(name, pattern)
     )
 
 
@@ -329,7 +334,7 @@ def _additional_properties(validity: Validity, schema: dict[str, Any], value: An
     return all(
         validity.valid(schema["additionalProperties"], item)
         for name, item in value.items()
-        if name not in declared and not any(follows_pattern(name, pattern) for pattern in patterns)
+        if name not in declared and not any(validity.follows_pattern(name, pattern) for pattern in patterns)
     )
 
 
