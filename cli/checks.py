@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import re
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from .failures import explained_errors
+from .options import Reading
 
 if TYPE_CHECKING:
     from constrained.output_types import OutputType
     from grammars.ir import IR
 
 __all__ = ["checked_output_type", "require_exactly_one", "require_json"]
+
+AS_USUAL = Reading(property_order=None, formats=None, on_unsupported=None)
 
 # A remedy for callers of the library `grammars`; the command line has no limits to raise.
 _RAISING_LIMITS = re.compile(r", or pass a higher Limits\(\w+=\.\.\.\)")
@@ -28,28 +34,58 @@ def require_exactly_one(options: dict[str, Any]) -> str:
     return given[0]
 
 
-def checked_output_type(candidate: Any, *, option: str, whitespace: str | None) -> OutputType[Any]:
+def checked_output_type(
+    candidate: Any, *, option: str, whitespace: str | None, reading: Reading = AS_USUAL
+) -> OutputType[Any]:
     """The output type, its grammar tried out, so that a fault is told before anything slow begins.
 
-    Raises a usage error that names the option and holds every fault found.
+    What of a schema is not enforced is told on stderr. Raises a usage error that names the option and holds every fault
+    found.
     """
-    from constrained.output_types import DEFAULT_WHITESPACE, ChoiceType, output_type_from
+    from constrained.output_types import DEFAULT_WHITESPACE, ChoiceType, json_schema, output_type_from
     from constrained.output_types.regular import RegularType
 
     try:
         output_type = output_type_from(candidate)
-        _try_out(output_type.lower(whitespace=whitespace or DEFAULT_WHITESPACE))
+        is_json = not isinstance(output_type, RegularType | ChoiceType)
+        if is_json and reading.given:
+            output_type = json_schema(output_type, **reading.given)
+        with _warnings_told():
+            ir = output_type.lower(whitespace=whitespace or DEFAULT_WHITESPACE)
+        _try_out(ir)
     except explained_errors() as error:
         raise click.BadParameter(_RAISING_LIMITS.sub("", str(error)), param_hint=f"'{option}'") from error
-    if isinstance(output_type, RegularType | ChoiceType):
-        require_json(whitespace, option)
+    if not is_json:
+        require_json(whitespace, option, reading)
     return output_type
 
 
-def require_json(whitespace: str | None, option: str) -> None:
-    """Refuse ``--whitespace`` where what is written is no JSON: it would change nothing."""
-    if whitespace is not None:
-        raise click.UsageError(f"--whitespace says how JSON is written, and {option} writes none; leave it out")
+def require_json(whitespace: str | None, option: str, reading: Reading = AS_USUAL) -> None:
+    """Refuse options that say how JSON is written where what is written is none: they would change nothing."""
+    named = ["--whitespace"] if whitespace is not None else []
+    named += [f"--{name.replace('_', '-')}" for name in reading.given]
+    if named:
+        say = "say" if len(named) > 1 else "says"
+        leave = "them" if len(named) > 1 else "it"
+        raise click.UsageError(
+            f"{' and '.join(named)} {say} how JSON is written, and {option} writes none; leave {leave} out"
+        )
+
+
+@contextmanager
+def _warnings_told() -> Iterator[None]:
+    """Tell what of a schema is not enforced, once, as messages for people."""
+    from grammars.errors import SchemaWarning
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", SchemaWarning)
+        yield
+    for warning in caught:
+        if isinstance(warning.message, SchemaWarning):
+            click.echo(f"Warning: {warning.message}", err=True)
+        else:
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+    warnings.simplefilter("ignore", SchemaWarning)
 
 
 def _try_out(ir: IR) -> None:

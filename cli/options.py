@@ -24,11 +24,14 @@ __all__ = [
     "FiniteRange",
     "Generation",
     "NameParam",
+    "Reading",
     "SchemaParam",
     "TextParam",
     "WhitespaceParam",
     "generation_options",
     "generation_settings",
+    "reading_options",
+    "reading_settings",
     "schema_options",
 ]
 
@@ -183,6 +186,56 @@ class WhitespaceParam(AnyParamType):
                 ctx,
             )
         return str(value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """Everything that the options of :func:`reading_options` say: how a schema is read."""
+
+    property_order: str | None
+    formats: str | None
+    on_unsupported: str | None
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """What was given, by the names that ``constrained.json_schema`` has for it."""
+        values = {
+            "property_order": self.property_order,
+            "formats": self.formats,
+            "on_unsupported": self.on_unsupported,
+        }
+        return {name: value for name, value in values.items() if value is not None}
+
+
+def reading_settings(options: dict[str, Any]) -> Reading:
+    """Take the options of :func:`reading_options` out of a command's keyword arguments."""
+    return Reading(**{name: options.pop(name) for name in Reading.__dataclass_fields__})
+
+
+def reading_options(command: Command) -> Command:
+    """How the schema is read."""
+    for option in reversed(
+        (
+            click.option(
+                "--property-order",
+                type=click.Choice(["schema", "any"]),
+                help="Of objects: as the schema has it, or as the model likes. Default: schema.",
+            ),
+            click.option(
+                "--formats",
+                type=click.Choice(["assert", "annotate"]),
+                help="Whether the schema's formats (date, email ...) are enforced or ignored. Default: assert.",
+            ),
+            click.option(
+                "--on-unsupported",
+                type=click.Choice(["error", "relax"]),
+                help="What of a schema is not supported: refuse it, or leave it out with a warning and validate the "
+                "result. Default: error.",
+            ),
+        )
+    ):
+        command = option(command)
+    return command
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .api import Model, load
     from .combinators import ToolCall, alt, gbnf, lark, many, optional, seq, text_without, tool_calls, until
     from .fields import fields_schema
-    from .output_types import OutputType, choice, regex
+    from .output_types import OutputType, choice, json_schema, regex
     from .prompts import PromptTemplate
     from .result import GenerationResult, Usage
     from .sampling_config import SamplingConfig
@@ -41,6 +41,7 @@ __all__ = [
     "choice",
     "fields_schema",
     "gbnf",
+    "json_schema",
     "lark",
     "load",
     "many",
@@ -65,6 +66,7 @@ _HOME_OF = {
     "choice": "output_types",
     "fields_schema": "fields",
     "gbnf": "combinators",
+    "json_schema": "output_types",
     "lark": "combinators",
     "load": "api",
     "many": "combinators",

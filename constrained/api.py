@@ -24,7 +24,7 @@ from .arguments import (
     sampling_of,
     stop_texts,
 )
-from .errors import ContextTooLong, ValidationFailed
+from .errors import ContextTooLong, DeadEnd, ValidationFailed
 from .grammar_cache import GrammarCache
 from .loop import Engine, Request, generate, generate_tokens
 from .model import LoadedModel, load_model
@@ -74,7 +74,8 @@ class GenerationOptions(TypedDict, total=False):
     forced: ForcedMode
     """How text without a choice is written, see :data:`constrained.result.ForcedMode`."""
     retries: int
-    """How often an output that its type's validation refuses is drawn again. 3 by default; not at temperature 0."""
+    """How often an output is drawn again that its type's validation refuses, or that has no way on. 3 by default; not
+    at temperature 0."""
     max_rolled_back_tokens: int
     """Output tokens that may be taken back where the text turned out to have no way on. 256 by default."""
     chat: bool | None
@@ -224,7 +225,12 @@ class Model:
         while True:
             request = dataclasses.replace(job.request, stream=attempt)
             attempt += 1
-            result = generate(self.engine, request, processors=job.processors)
+            try:
+                result = generate(self.engine, request, processors=job.processors)
+            except DeadEnd:
+                if attempt > job.retries:
+                    raise
+                continue
             try:
                 return _with_value(result, job.output_type)
             except InvalidText as error:

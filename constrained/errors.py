@@ -130,6 +130,5 @@ class DeadEnd(NoTokenAllowed):
         self.args = (
             f"the text has no way on at output position {position} of row {row}, and going back did not help: {why}. "
             f"{denied}What was kept ends with {text!r}. The grammar may allow hardly anything there: loosen it, say in "
-            "the prompt what it asks for, draw with another seed and a temperature above 0, do not stream, or pass a "
-            "higher max_rolled_back_tokens",
+            "the prompt what it asks for, or draw with another seed and a temperature above 0",
         )

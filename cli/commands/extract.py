@@ -17,7 +17,16 @@ from ..documents import Document, Unreadable, is_json_lines, read_documents
 from ..failures import EXIT_FAILED, EXIT_INTERRUPTED, explained_errors, fail, without_traceback
 from ..interrupts import interrupt_deferred
 from ..models import load_model, why_cut_off
-from ..options import Generation, NameParam, TextParam, generation_options, generation_settings, schema_options
+from ..options import (
+    Generation,
+    NameParam,
+    TextParam,
+    generation_options,
+    generation_settings,
+    reading_options,
+    reading_settings,
+    schema_options,
+)
 from ..render import LineWriter, Reporter, compact_json
 from ..streams import stdout_to_stderr
 
@@ -45,6 +54,7 @@ __all__ = ["extract"]
     help="Read every input as JSON Lines; NAME holds the text. Default for *.jsonl: text.",
 )
 @click.option("--out", "-o", type=NameParam(), metavar="FILE", help="A file for the results instead of stdout.")
+@reading_options
 @generation_options
 @without_traceback
 def extract(
@@ -70,10 +80,14 @@ def extract(
     sources = _sources(files)
     path = None if out is None else Path(out)
     _check_out(path, sources)
+    reading = reading_settings(options)
     settings = generation_settings(options)
     with stdout_to_stderr() as results:
         output_type = checked_output_type(
-            schema if option == "--schema" else fields, option=option, whitespace=settings.whitespace
+            schema if option == "--schema" else fields,
+            option=option,
+            whitespace=settings.whitespace,
+            reading=reading,
         )
         total = None if any(is_json_lines(source, text_field) for source in sources) else len(sources)
         with Reporter(total=total, results=results) as reporter, _writer(results, path) as writer:

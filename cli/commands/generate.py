@@ -10,7 +10,16 @@ from ..checks import checked_output_type, require_exactly_one, require_json
 from ..documents import STDIN, Unreadable, read_documents
 from ..failures import EXIT_FAILED, fail, without_traceback
 from ..models import load_model, why_cut_off
-from ..options import Generation, TextParam, generation_options, generation_settings, schema_options
+from ..options import (
+    Generation,
+    Reading,
+    TextParam,
+    generation_options,
+    generation_settings,
+    reading_options,
+    reading_settings,
+    schema_options,
+)
 from ..render import compact_json
 from ..streams import stdout_to_stderr
 
@@ -38,6 +47,7 @@ __all__ = ["generate"]
     help="Write one of these texts; give the option once for each.",
 )
 @click.option("--raw", is_flag=True, help="Take the prompt as it is, without the model's chat template.")
+@reading_options
 @generation_options
 @without_traceback
 def generate(
@@ -52,10 +62,11 @@ def generate(
     constrained generate 'Name a prime number above 100.' --regex '[0-9]{3}'
     constrained generate 'Is the sky blue?' --choice yes --choice no
     """
+    reading = reading_settings(options)
     settings = generation_settings(options)
     wanted = {"--schema": schema, "--fields": fields, "--regex": regex, "--choice": choice}
     with stdout_to_stderr() as results:
-        output_type = _output_type(wanted, settings)
+        output_type = _output_type(wanted, settings, reading)
         text = _prompt_text(prompt)
         model = load_model(settings, say=lambda message: click.echo(message, err=True))
         if output_type is None:
@@ -75,11 +86,11 @@ def _prompt_text(prompt: str) -> str:
     return read.text
 
 
-def _output_type(wanted: dict[str, Any], settings: Generation) -> OutputType[Any] | None:
+def _output_type(wanted: dict[str, Any], settings: Generation, reading: Reading) -> OutputType[Any] | None:
     from constrained import output_types
 
     if all(value is None or value == () for value in wanted.values()):
-        require_json(settings.whitespace, "free text")
+        require_json(settings.whitespace, "free text", reading)
         return None
     option = require_exactly_one(wanted)
     candidate = wanted[option]
@@ -89,7 +100,7 @@ def _output_type(wanted: dict[str, Any], settings: Generation) -> OutputType[Any
         if len(set(candidate)) != len(candidate):
             raise click.BadParameter("expected different texts", param_hint="'--choice'")
         candidate = output_types.choice(candidate)
-    return checked_output_type(candidate, option=option, whitespace=settings.whitespace)
+    return checked_output_type(candidate, option=option, whitespace=settings.whitespace, reading=reading)
 
 
 def _write_freely(results: BinaryIO, model: Model, prompt: str, settings: Generation, *, raw: bool) -> None:

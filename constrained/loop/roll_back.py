@@ -36,7 +36,11 @@ def go_back(row: Row) -> None:
     dead = row.written
     while True:
         if len(row.output_ids) <= row.step_start:
-            why = "what came before is given out already" if row.step_start else "there is no other way at all"
+            why = (
+                "what came before is given out already (without streaming it is not)"
+                if row.step_start
+                else "there is no other way at all"
+            )
             raise _dead_end(row, position, questions, why)
         if row.rolled_back_tokens >= row.request.max_rolled_back_tokens:
             why = f"max_rolled_back_tokens={row.request.max_rolled_back_tokens} are taken back already"

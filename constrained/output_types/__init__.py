@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..errors import UnsupportedOutputType
 from .base import InvalidText, OutputType
-from .json_schema import JsonSchemaType
+from .json_schema_type import JsonSchemaType
 from .outlines_types import from_outlines, is_outlines_term
 from .python_types import PythonType
 from .regular import RegularType
 from .text import ChoiceType, RegexType, choice, regex
+from .written_schema import Formats, OnUnsupported, PropertyOrder, SchemaOptions
 
 __all__ = [
     "DEFAULT_WHITESPACE",
@@ -21,7 +23,9 @@ __all__ = [
     "PythonType",
     "RegexType",
     "RegularType",
+    "SchemaOptions",
     "choice",
+    "json_schema",
     "output_type_from",
     "regex",
 ]
@@ -50,3 +54,37 @@ def output_type_from(candidate: Any) -> OutputType[Any]:
     if is_outlines_term(candidate):
         return from_outlines(candidate)
     return PythonType.from_type(candidate)
+
+
+def json_schema(
+    schema: Any,
+    *,
+    property_order: PropertyOrder = "schema",
+    formats: Formats = "assert",
+    on_unsupported: OnUnsupported = "error",
+    registry: Any = None,
+) -> OutputType[Any]:
+    """JSON that ``schema`` allows, where it is to be read in another way than by default.
+
+    ``schema`` is a JSON Schema as mapping or text, or a Python type that is written as JSON. ``property_order="any"``
+    lets the model write the properties of objects in any order, each once. ``formats="annotate"`` ignores ``format``.
+    ``on_unsupported="relax"`` leaves out of the grammar what would be refused (it is named by a
+    :class:`grammars.SchemaWarning`), and validates the finished text by it: an invalid one is drawn again, up to
+    ``retries`` times. ``registry``, a :class:`referencing.Registry`, has the documents that references outside the
+    schema lead to; nothing is ever fetched without it.
+
+    Raises :class:`~constrained.errors.UnsupportedOutputType` for what is not written as JSON.
+
+    >>> json_schema({"type": "integer"}, property_order="any").parse("7")
+    7
+    """
+    options = SchemaOptions(
+        property_order=property_order, formats=formats, on_unsupported=on_unsupported, registry=registry
+    )
+    wanted = output_type_from(schema)
+    if not isinstance(wanted, JsonSchemaType | PythonType):
+        raise UnsupportedOutputType(
+            "json_schema: expected a JSON Schema (mapping or text) or a Python type that is written as JSON, got "
+            f"{type(wanted).__name__}"
+        )
+    return wanted.with_options(options)

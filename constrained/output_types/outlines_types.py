@@ -6,7 +6,7 @@ from typing import Any
 
 from ..errors import UnsupportedOutputType
 from .base import OutputType
-from .json_schema import JsonSchemaType
+from .json_schema_type import JsonSchemaType
 from .text import choice, regex
 
 __all__ = ["from_outlines", "is_outlines_term"]

@@ -11,7 +11,6 @@ import sys
 import typing
 from collections.abc import Iterator
 from decimal import Decimal
-from functools import cached_property
 from types import GenericAlias, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
 
@@ -21,10 +20,10 @@ from pydantic.errors import PydanticUserError
 from pydantic_core import CoreSchema, SchemaError
 
 from ..errors import UnsupportedOutputType
-from .base import InvalidText, OutputType, digest_of
+from .base import InvalidText, OutputType
 from .closed_schema import ClosedJsonSchema
-from .json_schema import lower_schema_text
 from .patterns import with_known_formats
+from .written_schema import SchemaOptions, WrittenSchema
 
 if TYPE_CHECKING:
     from grammars.ir import IR
@@ -47,9 +46,9 @@ class PythonType(OutputType[Any]):
     [datetime.date(2024, 2, 29)]
     """
 
-    def __init__(self, adapter: TypeAdapter[Any], schema_text: str, name: str, *, holds_decimal: bool) -> None:
+    def __init__(self, adapter: TypeAdapter[Any], schema: WrittenSchema, name: str, *, holds_decimal: bool) -> None:
         self._adapter = adapter
-        self._schema_text = schema_text
+        self._schema = schema
         self._name = name
         self._holds_decimal = holds_decimal
 
@@ -72,23 +71,29 @@ class PythonType(OutputType[Any]):
             raise UnsupportedOutputType(_why_not(name, error)) from error
         return cls(
             adapter,
-            schema_text,
+            WrittenSchema(schema_text),
             name,
             holds_decimal=any(node.get("type") == "decimal" for node in _core_nodes(adapter.core_schema)),
         )
 
-    @cached_property
+    def with_options(self, options: SchemaOptions) -> PythonType:
+        """The same type, its schema read in another way."""
+        schema = self._schema.with_options(options)
+        return PythonType(self._adapter, schema, self._name, holds_decimal=self._holds_decimal)
+
+    @property
     def digest(self) -> str:
-        return digest_of("json_schema", self._schema_text)
+        return self._schema.digest
 
     @property
     def schema_text(self) -> str:
-        return self._schema_text
+        return self._schema.text
 
     def lower(self, *, whitespace: str) -> IR:
-        return lower_schema_text(self._schema_text, whitespace=whitespace)
+        return self._schema.lower(whitespace=whitespace)
 
     def parse(self, text: str) -> Any:
+        self._schema.require_valid(text)
         try:
             return self._validated(text)
         except InvalidText:

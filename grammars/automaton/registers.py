@@ -16,7 +16,7 @@ from typing import Final
 
 import numpy as np
 
-from ..ir.nodes import ANY_ELEMENT, Int32Array, Register
+from ..ir.nodes import ANOTHER_ELEMENT, FIRST_ELEMENT, Int32Array, Register
 from ..jit import inlined, subroutine
 from .memory import (
     FULL_REGISTERS,
@@ -130,7 +130,9 @@ def num_missing(memory: Memory, register: int, record: int) -> int:
 def takes(memory: Memory, register: int, record: int, element: int) -> bool:
     """Whether a set can take an element so that the register can still be closed."""
     most, count = memory[register + MOST], memory[record]
-    if element == ANY_ELEMENT:
+    if element in (FIRST_ELEMENT, ANOTHER_ELEMENT):
+        if (count == 0) != (element == FIRST_ELEMENT):
+            return False
         missing = num_missing(memory, register, record)
         if missing > 0:
             return True
@@ -229,7 +231,7 @@ def register_table(registers: Sequence[Register]) -> Int32Array:
     table = np.zeros((len(registers), REGISTER_WORDS + width), np.int32)
     for row, register in zip(table, registers, strict=True):
         most = -1 if register.most is None else register.most
-        row[:REGISTER_WORDS] = (register.size, register.least, most, register.others, max(most, register.least))
+        row[:REGISTER_WORDS] = (register.size, register.least, most, register.others, max(most, register.least, 1))
         for element in register.required:
             row[REGISTER_WORDS + element // BITS] |= 1 << (element % BITS)
     return table.reshape(-1)

@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 __all__ = [
-    "ANY_ELEMENT",
+    "ANOTHER_ELEMENT",
+    "FIRST_ELEMENT",
     "IR",
     "OTHER_ELEMENT",
     "UNBOUNDED",
@@ -62,13 +63,15 @@ class Kind(IntEnum):
     """Matches the empty text where a guard agrees with what was read so far. a: index into ``guards``."""
     REGISTER = 11
     """Matches the empty text, and works on a register. a: what it does (:class:`RegisterStep`), b: which register,
-    c: which element, or ``OTHER_ELEMENT`` or ``ANY_ELEMENT``."""
+    c: which element, or ``OTHER_ELEMENT``, ``FIRST_ELEMENT`` or ``ANOTHER_ELEMENT``."""
 
 
 OTHER_ELEMENT = -1
 """Of a register: one of those that are only counted."""
-ANY_ELEMENT = -2
-"""Of a register: whichever."""
+ANOTHER_ELEMENT = -2
+"""Of a register that has some: whichever else."""
+FIRST_ELEMENT = -3
+"""Of a register that has none yet: whichever."""
 
 
 class RegisterStep(IntEnum):

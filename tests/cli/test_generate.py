@@ -78,6 +78,14 @@ LARGE = {f"p{number}": {"type": "string", "pattern": f"^[a-z]{{{99_000 + number}
         (["Hi", "--regex", "a", "--whitespace", "compact"], "--regex writes none"),
         (["Hi", "--choice", "a", "--whitespace", "compact"], "--choice writes none"),
         (["Hi", "--whitespace", "compact"], "free text writes none"),
+        (
+            ["Hi", "--formats", "annotate"],
+            "--formats says how JSON is written, and free text writes none; leave it out",
+        ),
+        (["Hi", "--regex", "a", "--property-order", "any", "--whitespace", "any"], "--whitespace and --property-order"),
+        (["Hi", "--fields", "a: int", "--on-unsupported", "ignore"], "'--on-unsupported'"),
+        (["Hi", "--schema", '{"pattern": "(a)\\\\1"}'], "'--schema': the schema uses what is not supported"),
+        (["Hi", "--on-unsupported", "relax", "--schema", '{"pattern": "x("}'], "nothing here can read the pattern"),
         (["Hi", "--temperature", "nan"], "'--temperature': expected a finite number, got nan"),
         (["Hi", "--model", ""], "'--model' / '-m': this is empty"),
         (["Hi", "--schema", '{"type": "string", "enum": [5]}'], "'--schema': the schema allows no value"),
@@ -135,3 +143,28 @@ def test_a_prompt_that_does_not_fit_is_told_without_a_traceback(generate: Any) -
     result = generate("word " * 5000)
     assert result.exit_code == 2
     assert "the model's context holds 2,048" in result.stderr
+
+
+def test_what_of_a_schema_is_not_enforced_is_told_once(generate: Any) -> None:
+    schema = {"type": "string", "enum": ["aa", "ab"], "pattern": r"^(.)\1$", "format": "colour"}
+    options = ("--on-unsupported", "relax", "--temperature", "1", "--retries", "20")
+    result = generate("Which?", "--schema", json.dumps(schema), *options)
+    assert result.exit_code == 0, result.output
+    assert result.stdout == '"aa"\n'
+    assert result.stderr.count("Warning: not all of the schema is enforced") == 1
+    assert "#: pattern: left out" in result.stderr
+    assert "#: format: the format 'colour' is not known" in result.stderr
+
+
+def test_the_order_of_properties_may_be_the_model_s(generate: Any) -> None:
+    names = ["a", "b", "c", "d"]
+    properties = {name: {"type": "boolean"} for name in names}
+    schema = {"properties": properties, "required": names, "additionalProperties": False}
+    found = set()
+    for seed in range(4):
+        options = ("--property-order", "any", "--temperature", "2", "--seed", str(seed))
+        result = generate("Say", "--schema", json.dumps({**schema, "type": "object"}), *options)
+        assert result.exit_code == 0, result.output
+        found.add(tuple(json.loads(result.stdout)))
+    assert {frozenset(order) for order in found} == {frozenset(names)}
+    assert len(found) > 1

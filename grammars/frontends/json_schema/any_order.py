@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ...ir import NodeId
-from ...ir.nodes import ANY_ELEMENT, OTHER_ELEMENT, Register, RegisterStep
+from ...ir import Builder, NodeId
+from ...ir.nodes import ANOTHER_ELEMENT, FIRST_ELEMENT, OTHER_ELEMENT, Register, RegisterStep
 from .prelude import Frame
 from .shapes import Node, ObjectShape
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .lower import Lowering
     from .undeclared import Undeclared
 
-__all__ = ["any_order_body"]
+__all__ = ["any_order_body", "in_any_order"]
 
 
 def any_order_body(
@@ -43,19 +43,23 @@ def any_order_body(
         return builder.never
     needed = [element for element, member in enumerate(members) if member[2]]
     required = (*needed, *range(size, size + kinds))
-    register = builder.declare_register(
-        Register(size + kinds, required, shape.minimum, shape.maximum, others=has_others)
-    )
+    least = max(shape.minimum, 1)  # the empty object is written by itself
+    register = builder.declare_register(Register(size + kinds, required, least, shape.maximum, others=has_others))
     may_be_empty = not required and not shape.minimum
     ways = _ways(lowering, frame, members, others, register, lowering.layout.inside(depth))
     if shape.maximum == 0 or not ways:
         return frame.empty_object if may_be_empty else builder.never
-    some = builder.alternation(*ways)
-    test = builder.register(RegisterStep.TEST, register, ANY_ELEMENT)
-    more = builder.repeat(builder.sequence(test, frame.comma, some), 0)
-    begin, end = (builder.register(step, register) for step in (RegisterStep.OPEN, RegisterStep.CLOSE))
-    filled = builder.sequence(frame.open_object, begin, some, more, end, frame.close_object)
+    filled = builder.sequence(frame.open_object, in_any_order(builder, register, ways, frame.comma), frame.close_object)
     return builder.alternation(frame.empty_object, filled) if may_be_empty else filled
+
+
+def in_any_order(builder: Builder, register: int, ways: list[NodeId], comma: NodeId) -> NodeId:
+    """Some of the ways, one after the other, as the register allows; each way stands in the grammar only once."""
+    first = builder.register(RegisterStep.TEST, register, FIRST_ELEMENT)
+    another = builder.sequence(builder.register(RegisterStep.TEST, register, ANOTHER_ELEMENT), comma)
+    turn = builder.sequence(builder.alternation(first, another), builder.alternation(*ways))
+    begin, end = (builder.register(step, register) for step in (RegisterStep.OPEN, RegisterStep.CLOSE))
+    return builder.sequence(begin, builder.repeat(turn, 0), end)
 
 
 def _ways(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...guards import ValidValue
 from ...ir import NodeId, RuleId
+from .distinct_values import distinct_values_body
 from .shapes import ArrayShape, Contains, Goal, Node, goal_key, join_goals
 
 if TYPE_CHECKING:
@@ -43,6 +44,10 @@ def array_body(lowering: Lowering, shape: ArrayShape, depth: int) -> NodeId:
     least, most = shape.minimum, longest_array(shape)
     if most == 0:
         return frame.empty_array
+    if shape.distinct:
+        body = distinct_values_body(lowering, shape, depth)
+        if body is not None:
+            return body
     behind_item = lowering.distinct_item if shape.distinct else builder.epsilon
 
     def value(node: Node) -> NodeId:

@@ -10,7 +10,7 @@ import pytest
 
 from grammars import Limits, Vocabulary, compile_ir
 from grammars.ir import IR, Builder, NodeId
-from grammars.ir.nodes import ANY_ELEMENT, OTHER_ELEMENT, Register, RegisterStep
+from grammars.ir.nodes import ANOTHER_ELEMENT, OTHER_ELEMENT, Register, RegisterStep
 from grammars.masks.batch import BatchFiller
 from grammars.vocabulary.bitmask import allocate_token_bitmask
 
@@ -44,7 +44,7 @@ def members(builder: Builder, register: Register, names: Sequence[str], others: 
 
     ways = [member(name, element) for element, name in enumerate(names)]
     some = builder.alternation(*ways, *(member(name, OTHER_ELEMENT) for name in others))
-    test_any = builder.register(RegisterStep.TEST, number, ANY_ELEMENT)
+    test_any = builder.register(RegisterStep.TEST, number, ANOTHER_ELEMENT)
     close = builder.sequence(builder.register(RegisterStep.CLOSE, number), builder.literal("}"))
     more = builder.repeat(builder.sequence(test_any, builder.literal(","), some), 0)
     body = builder.sequence(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from random import Random
 from typing import Any
 
 import pytest
@@ -182,3 +184,32 @@ def test_hundreds_of_positions() -> None:
     assert taken.takes_value([1] * 300)
     assert taken.takes_value([1] * 299)
     assert not taken.takes_value([1] * 301)
+
+
+@pytest.mark.parametrize("whitespace", ["compact", "indent=2", "any"])
+def test_distinct_values_of_a_list_need_no_guard_and_never_run_out(whitespace: str) -> None:
+    values: list[Any] = ["a", "ab", 1, 10, 2.5, True, None]
+    schema = {"type": "array", "uniqueItems": True, "items": {"enum": values}, "minItems": 2, "maxItems": 5}
+    taken = language(schema, whitespace)
+    assert taken.ir.registers
+    for length in range(5):
+        for items in itertools.permutations(values, length):
+            assert taken.takes_value(list(items)) == (length >= 2)
+    assert not taken.takes_value(["a", "a"])
+    assert not taken.takes_value([1, 10, 1])
+    assert not taken.takes_value(values)
+    if whitespace == "any":
+        assert not taken.takes(r'["a","\u0061"]')
+        assert not taken.takes("[1,1.0]")
+        assert taken.takes("[1e0 , 10]")
+    for seed in range(20):
+        random, matcher = Random(seed), taken.grammar.matcher()
+        for _ in range(200):
+            allowed = matcher.allowed_token_ids()
+            assert allowed
+            token = random.choice(allowed)
+            matcher.consume(token)
+            if matcher.is_terminated:
+                break
+    with pytest.raises(UnsatisfiableGrammar):
+        language({**schema, "minItems": 8, "maxItems": 9})

@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ..errors import UnsupportedOutputType
-from .base import InvalidText, OutputType, digest_of
+from .base import InvalidText, OutputType
+from .written_schema import DEFAULT_OPTIONS, SchemaOptions, WrittenSchema
 
 if TYPE_CHECKING:
     from grammars.ir import IR
 
-__all__ = ["JsonSchemaType", "lower_schema_text", "parse_json"]
+__all__ = ["JsonSchemaType", "parse_json"]
 
 
 _DEEPEST = 400  # arrays and objects inside one another, well within what Python's json module can write
@@ -32,8 +32,8 @@ class JsonSchemaType(OutputType[Any]):
     12
     """
 
-    def __init__(self, schema_text: str) -> None:
-        self._schema_text = schema_text
+    def __init__(self, schema_text: str, options: SchemaOptions = DEFAULT_OPTIONS) -> None:
+        self._schema = WrittenSchema(schema_text, options)
 
     @classmethod
     def from_text(cls, text: str) -> JsonSchemaType:
@@ -64,22 +64,28 @@ class JsonSchemaType(OutputType[Any]):
         except (TypeError, ValueError) as error:
             raise UnsupportedOutputType(f"the mapping is not a JSON Schema: {error}") from None
 
-    @cached_property
+    def with_options(self, options: SchemaOptions) -> JsonSchemaType:
+        """The same schema, read in another way."""
+        return JsonSchemaType(self._schema.text, options)
+
+    @property
     def digest(self) -> str:
-        return digest_of("json_schema", self._schema_text)
+        return self._schema.digest
 
     @property
     def schema_text(self) -> str:
-        return self._schema_text
+        return self._schema.text
 
     def lower(self, *, whitespace: str) -> IR:
-        return lower_schema_text(self._schema_text, whitespace=whitespace)
+        return self._schema.lower(whitespace=whitespace)
 
     def parse(self, text: str) -> Any:
-        return parse_json(text)
+        value = parse_json(text)
+        self._schema.require_valid(text)
+        return value
 
     def __repr__(self) -> str:
-        return f"JsonSchemaType.from_text({self._schema_text!r})"
+        return f"JsonSchemaType.from_text({self._schema.text!r})"
 
 
 def _plain(schema: Mapping[str, Any]) -> Any:
@@ -114,13 +120,6 @@ def _as_dict(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _as_dict(item) for key, item in value.items()}
     return [_as_dict(item) for item in value] if isinstance(value, list | tuple) else value
-
-
-def lower_schema_text(schema_text: str, *, whitespace: str) -> IR:
-    """The grammar of a schema given as text."""
-    from grammars.frontends.json_schema import lower_json_schema
-
-    return lower_json_schema(schema_text, whitespace=whitespace)
 
 
 def parse_json(text: str) -> Any:
