@@ -40,7 +40,7 @@ _LIMITS = {
     "maxProperties": "as `minProperties`",
     "multipleOf": "up to the limit of states; beyond that by guard",
     "patternProperties": "up to 64 classes of names",
-    "uniqueItems": "items are compared by value: 1 and 1.0 are equal",
+    "uniqueItems": "given values (up to 512) by automaton; items are compared by value: 1 and 1.0 are equal",
     "additionalProperties": "names are compared unescaped; that undeclared names differ, by guard",
     "format": "see below",
     "unevaluatedItems": "up to 256 ways to evaluate items; beyond that by guard",

@@ -27,7 +27,8 @@ VOCABULARY = Vocabulary.from_bytes(
     [*(bytes([byte]) for byte in range(256)), *(text.encode() for text in MERGED), None],
     eos_token_ids=[256 + len(MERGED)],
 )
-WORDS = {"type": "array", "items": {"enum": ["red", "rose", "rot"]}, "uniqueItems": True, "minItems": 3, "maxItems": 3}
+WORD = {"type": "string", "pattern": "^(red|rose|rot)$"}  # given values would be told apart before they begin
+WORDS = {"type": "array", "items": WORD, "uniqueItems": True, "minItems": 3, "maxItems": 3}
 SCHEMAS: dict[str, dict[str, Any]] = {
     "words": WORDS,
     "nested": {

@@ -10,7 +10,7 @@ import pytest
 
 from constrained.testing.judge import JsonschemaJudge
 from constrained.testing.walks import POLICIES, Walk, random_walk, walking_vocabulary
-from grammars import LimitExceeded, compile_json_schema
+from grammars import LimitExceeded, UnsatisfiableGrammar, compile_json_schema
 
 EXAMPLES = int(os.environ.get("CONSTRAINED_EXAMPLES", "20"))
 INTEGER = {"type": "integer"}
@@ -126,3 +126,21 @@ def test_values_nested_too_deeply_to_compare_are_refused_by_name() -> None:
     depth = 3_000
     with pytest.raises(LimitExceeded, match="a guard has to look at"):
         grammar.matcher().consume_bytes(b"[1,[1]," + b"[" * depth + b"]" * depth + b"]")
+
+
+@pytest.mark.parametrize("whitespace", ["compact", "any"])
+def test_given_values_are_told_apart_before_they_begin(whitespace: str) -> None:
+    values = [1, 11, 1.5, None, True, "a", "ab", "é", "1"]
+    schema = {"type": "array", "items": {"enum": values}, "uniqueItems": True, "minItems": len(values)}
+    grammar = compile_json_schema(schema, walking_vocabulary(), whitespace=whitespace)
+    judge, random = JsonschemaJudge(schema), Random(4)
+    finished = 0
+    for policy in POLICIES.values():
+        for _ in range(3):
+            walk = random_walk(grammar.matcher(), random, policy=policy, max_tokens=300)
+            assert walk.dead_ends == ()
+            assert not walk.finished or judge.takes(walk.text)
+            finished += walk.finished
+    assert finished
+    with pytest.raises(UnsatisfiableGrammar):
+        compile_json_schema({**schema, "minItems": len(values) + 1}, walking_vocabulary())
