@@ -40,6 +40,8 @@ _PATTERN_OF_FORMAT = {
         for version in range(1, 9)
     },
 }
+_OF_ANY_TEXT = frozenset({"binary", "password", "path"})
+"""They say what a text is for, not what it may be."""
 _REFUSED_FORMATS = {
     "directory-path": "which folders exist, no grammar can say; use pathlib.Path",
     "file-path": "which files exist, no grammar can say; use pathlib.Path",
@@ -74,7 +76,9 @@ def with_known_formats(schema: dict[str, Any]) -> dict[str, Any]:
             continue
         if name in _REFUSED_FORMATS:
             raise UnsupportedOutputType(f"a text of format {name!r} is not supported: {_REFUSED_FORMATS[name]}")
-        if name in _PATTERN_OF_FORMAT and "pattern" not in node:
+        if name in _OF_ANY_TEXT:
+            del node["format"]
+        elif name in _PATTERN_OF_FORMAT and "pattern" not in node:
             del node["format"]
             node["pattern"] = _PATTERN_OF_FORMAT[name]
     return schema
