@@ -21,6 +21,7 @@ from .memory import (
     CLOSURE,
     CLOSURE_ACCEPTING,
     CLOSURE_COUNT,
+    CLOSURE_FIRST,
     CLOSURE_QUEUE,
     CLOSURE_STAMP,
     CLOSURE_STATES,
@@ -52,6 +53,7 @@ from .memory import (
     NUM_CONFIGURATIONS,
     NUM_ITEMS,
     NUM_PASSED,
+    NUM_STATES,
     ONLY_TEXT,
     PASSED,
     STACK_EDGES,
@@ -108,6 +110,7 @@ def open_closure(memory: Memory) -> None:
     memory[CLOSURE_STAMP] += 1
     memory[CLOSURE_COUNT] = 0
     memory[CLOSURE_WAITING] = 0
+    memory[CLOSURE_FIRST] = 0
     memory[CLOSURE_ACCEPTING] = 0
     memory[NUM_PASSED] = 0
 
@@ -134,7 +137,10 @@ def add_item(memory: Memory, state: int, stack: int) -> int:
         if memory[entry + 2] == 1:
             return 0
     memory[entry + 2] = 1
-    memory[memory[CLOSURE_QUEUE] + memory[CLOSURE_WAITING]] = state
+    place = memory[CLOSURE_FIRST] + memory[CLOSURE_WAITING]
+    if place >= memory[NUM_STATES]:
+        place -= memory[NUM_STATES]
+    memory[memory[CLOSURE_QUEUE] + place] = state
     memory[CLOSURE_WAITING] += 1
     return 0
 
@@ -234,10 +240,16 @@ def sort_states(memory: Memory, first: int, count: int) -> None:
 
 @subroutine
 def close_closure(memory: Memory) -> int:
-    """Run the open closure to its fixpoint; the id of its configuration, DEAD when there is none, or what is full."""
+    """Run the open closure to its fixpoint; the id of its configuration, DEAD when there is none, or what is full.
+
+    First in, first out: last in, first out would run through layered rules once for every way down.
+    """
     while memory[CLOSURE_WAITING] > 0:
         memory[CLOSURE_WAITING] -= 1
-        state = memory[memory[CLOSURE_QUEUE] + memory[CLOSURE_WAITING]]
+        state = memory[memory[CLOSURE_QUEUE] + memory[CLOSURE_FIRST]]
+        memory[CLOSURE_FIRST] += 1
+        if memory[CLOSURE_FIRST] >= memory[NUM_STATES]:
+            memory[CLOSURE_FIRST] = 0
         memory[memory[CLOSURE] + CLOSURE_WORDS * state + 2] = 0
         status = follow(memory, state)
         if status < 0:

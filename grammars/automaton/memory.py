@@ -108,6 +108,8 @@ COUNT_STEPS: Final = 57
 COUNT_WALKS: Final = 58
 COUNT_VISITED: Final = 59
 
+CLOSURE_FIRST: Final = 60  # where the queue of the open closure begins; it goes round
+
 HEADER_WORDS: Final = 64
 
 STACK_WORDS: Final = 4

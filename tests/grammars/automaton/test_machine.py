@@ -204,3 +204,24 @@ def test_what_is_no_id_is_named_at_once() -> None:
     with pytest.raises(TokenRefused, match="0 to 256"):
         matcher.consume(2**63)
     assert matcher.num_tokens == 0
+
+
+def test_layered_rules_are_closed_in_one_sweep() -> None:
+    """Eight layers of four rules, each of which begins with any rule of the next: 4 ** 8 ways down."""
+    builder = Builder()
+    rules = [[builder.declare_rule(f"{layer}{way}") for way in "abcd"] for layer in range(9)]
+    for layer, row in enumerate(rules):
+        for way, rule in zip("abcd", row, strict=True):
+            if layer == 8:
+                builder.define_rule(rule, builder.literal(way))
+                continue
+            again = [
+                builder.sequence(builder.call(below), builder.literal(f"{other}{layer}"), builder.call(rule))
+                for other, below in zip("abcd", rules[layer + 1], strict=True)
+            ]
+            builder.define_rule(rule, builder.alternation(builder.call(rules[layer + 1]["abcd".index(way)]), *again))
+    ir = builder.finish(builder.alternation(*map(builder.call, rules[0])))
+    matcher = compile_ir(ir, byte_vocabulary()).matcher()
+    assert matcher.consume_bytes(b"ab0ba")
+    assert matcher.is_accepting is False
+    assert set(matcher.allowed_token_ids()) >= {ord("0")}
