@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from decimal import Decimal
+from typing import TypeVar
 
 from ...errors import Problem
 from ...guards import ValidValue
 from .shapes import ArrayShape, Node, NumberShape, NumberValue, ObjectShape, StringShape
 
-__all__ = ["PARADOX", "all_problems", "is_open", "numbers_that_pass", "relaxed", "strings_that_pass"]
+__all__ = ["PARADOX", "all_problems", "is_open", "numbers_that_pass", "relaxed", "strings_that_pass", "with_problem"]
+
+Shape = TypeVar("Shape", NumberShape, StringShape, ArrayShape, ObjectShape)
 
 PARADOX = "what is negated refers to the negation itself"
 
@@ -32,6 +35,18 @@ def is_open(node: Node) -> bool:
     """Whether something at this level is not settled, and a check can tell."""
     problems = all_problems(node)
     return bool(problems) and all(problem.reason != PARADOX for problem in problems)
+
+
+def with_problem(shape: Shape, problem: Problem) -> Shape:
+    """The shape, not linked yet, with a problem: some of its values may have to go."""
+    fresh = replace(shape, problems=(*shape.problems, problem))
+    if isinstance(fresh, ArrayShape):
+        fresh.prefix_nodes, fresh.items_node, fresh.hits = [], None, []
+        fresh.linked = fresh.productive = False
+    elif isinstance(fresh, ObjectShape):
+        fresh.members, fresh.extras, fresh.some_extras = [], [], []
+        fresh.linked = fresh.productive = False
+    return fresh
 
 
 def relaxed(node: Node, check: ValidValue) -> Node:

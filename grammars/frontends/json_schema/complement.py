@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import TypeVar
 
 from ...errors import Problem
+from .checks import with_problem
 from .combine import both_arrays, both_numbers, both_objects, both_strings, is_possible
 from .disjoint import Judge
 from .shapes import (
@@ -86,14 +87,19 @@ def minus(node: Node, other: Node, pointer: str, judge: Judge, negate: Negate, *
     return Node(
         node.null and not other.null,
         node.booleans & ~other.booleans,
-        (NumberShape(problems=(too_many,)),) if numbers is None else numbers,
-        (StringShape(problems=(too_many,)),) if strings is None else strings,
-        (ArrayShape(problems=(too_many,)),) if lists is None else lists,
-        (ObjectShape(problems=(too_many,)),) if mappings is None else mappings,
+        _unsettled(node.numbers, too_many) if numbers is None else numbers,
+        _unsettled(node.strings, too_many) if strings is None else strings,
+        _unsettled(node.arrays, too_many) if lists is None else lists,
+        _unsettled(node.objects, too_many) if mappings is None else mappings,
         node.problems + other.problems,
         node.pointer or pointer,
         node.reason,
     )
+
+
+def _unsettled(shapes: tuple[Shape, ...], problem: Problem) -> tuple[Shape, ...]:
+    """The shapes that were to be cut: all of what is left is among them."""
+    return tuple(with_problem(shape, problem) for shape in shapes)
 
 
 def _cut(

@@ -107,6 +107,19 @@ def test_what_guarded_walks_finish_is_valid(name: str, record_property: Any) -> 
         assert tokens > 5 * len(walks)
 
 
+def test_what_is_sure_holds_where_negations_are_too_many_for_an_automaton() -> None:
+    properties = {name: {"enum": [0, 1]} for name in MANY}
+    negated = [{"not": {"properties": {name: {"const": value} for name in MANY[:9]}}} for value in (0, 1)]
+    schema = {"type": "object", "properties": properties, "required": MANY, "allOf": negated}
+    grammar = compile_json_schema(schema, walking_vocabulary(), whitespace="compact")
+    matcher = grammar.matcher()
+    assert matcher.forced_bytes() == b'{"f0":'
+    assert not matcher.consume_bytes(b'{"f0":2')
+    for values, valid in (([0] * 12, False), ([1] * 12, False), ([0, 1] * 6, True)):
+        text = ",".join(f'"{name}":{value}' for name, value in zip(MANY, values, strict=True))
+        assert grammar.matcher().consume_bytes(b"{" + text.encode() + b"}") == valid
+
+
 def test_types_hold_where_what_is_unevaluated_is_asked_of_the_whole() -> None:
     grammar = compile_json_schema(SCHEMAS["too many ways to evaluate"], walking_vocabulary(), whitespace="compact")
     assert not grammar.matcher().consume_bytes(b"1")
