@@ -15,7 +15,7 @@ from referencing.jsonschema import DRAFT202012
 
 import constrained
 from constrained.api import Model
-from constrained.errors import UnsupportedOutputType, ValidationFailed
+from constrained.errors import DeadEnd, UnsupportedOutputType, ValidationFailed
 from constrained.model import LoadedModel
 from constrained.output_types import InvalidText, OutputType, output_type_from
 from constrained.testing.tiny import tiny_llama, tiny_tokenizer
@@ -157,3 +157,32 @@ def test_options_of_a_schema_inside_a_larger_grammar(model: Model) -> None:
     wanted: OutputType[Any] = constrained.seq("Value: ", constrained.json_schema(closed, property_order="any"))
     texts = {model.generate("?", wanted, temperature=3.0, seed=seed, whitespace="compact").text for seed in range(8)}
     assert texts == {'Value: {"a":1,"b":2}', 'Value: {"b":2,"a":1}'}
+
+
+# -- going back from dead ends ------------------------------------------------------------------------------------
+
+WORD = {"type": "string", "pattern": "^(the|then|thin)$"}  # given values would be told apart before they begin
+WORDS = {"type": "array", "items": WORD, "uniqueItems": True, "minItems": 3, "maxItems": 3}
+
+
+@pytest.mark.parametrize("temperature", [0.0, 2.0])
+def test_items_that_must_differ_do(model: Model, temperature: float) -> None:
+    rolled_back = 0
+    for seed in range(10):
+        result = model.generate("Words?", WORDS, temperature=temperature, seed=seed)
+        assert sorted(result.value) == ["the", "then", "thin"]
+        rolled_back += result.usage.rolled_back_tokens
+        with model.stream("Words?", WORDS, temperature=temperature, seed=seed) as stream:
+            assert "".join(stream) == result.text
+            assert stream.result.usage.rolled_back_tokens == result.usage.rolled_back_tokens
+    assert rolled_back > 0 or temperature == 0.0
+
+
+def test_a_dead_end_is_drawn_again_and_then_an_error(model: Model) -> None:
+    options: Any = {"temperature": 2.0, "max_rolled_back_tokens": 0, "forced": "off"}
+    values = [model.generate("Words?", WORDS, seed=seed, retries=50, **options).value for seed in range(3)]
+    assert all(sorted(value) == ["the", "then", "thin"] for value in values)
+    with pytest.raises(DeadEnd, match=r"max_rolled_back_tokens=0 .*uniqueItems"):
+        [model.generate("Words?", WORDS, seed=seed, retries=0, **options) for seed in range(50)]
+    with pytest.raises(ValueError, match="max_rolled_back_tokens: expected at least 0, got -1"):
+        model.generate("Words?", WORDS, max_rolled_back_tokens=-1)

@@ -219,3 +219,20 @@ def test_a_stop_text_that_was_taken_back_stops_nothing() -> None:
     check(result, "words")
     stopped = generate(engine(0, wish), request)
     assert (stopped.stop_reason, stopped.text) == ("stop_text", '["red","rot","')
+
+
+def test_a_stream_does_not_take_back_what_it_gave_out() -> None:
+    schema = {
+        "type": "object",
+        "properties": {"a": {"type": "boolean"}, "b": {**WORDS, "minItems": 4, "maxItems": 4}},
+        "additionalProperties": False,
+    }
+    matcher = grammars.compile_json_schema(schema, VOCABULARY, whitespace="compact").matcher()
+    request = Request(prompt_ids=[0], matcher=matcher, max_rolled_back_tokens=10_000, forced="off")
+    wish = '{"a":true,"b":["red","rose","rot","red'
+    result = generate(engine(0, wish), request)
+    assert result.text == '{"a":true}'
+    given: list[str] = []
+    with pytest.raises(DeadEnd, match="is given out already"):
+        given.extend(step.text for step in generate_tokens(engine(0, wish), [request]))
+    assert "".join(given) == '{"a":true,"b'  # and no part of the array
