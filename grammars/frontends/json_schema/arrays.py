@@ -120,6 +120,23 @@ def _whole_check(lowering: Lowering, shape: ArrayShape) -> ValidValue:
     return ValidValue(f"array {id(shape)}", check)
 
 
+def _uncounted(lowering: Lowering, shape: ArrayShape, depth: int) -> NodeId:
+    """Arrays as long as those of the shape, of its items in any number and order."""
+    builder, frame = lowering.builder, lowering.prelude.frame(depth)
+    inside = lowering.layout.inside(depth)
+    least, most = max(shape.minimum, *(one.start + one.least for one in shape.contains)), shape.maximum
+    if most is not None and least > most:
+        return builder.never
+    if most == 0:
+        return frame.empty_array
+    ways = builder.alternation(*(lowering.value(node, inside) for hits in shape.hits for _, node in hits))
+    item = builder.sequence(ways, lowering.distinct_item if shape.distinct else builder.epsilon)
+    item = lowering.rule(f"{shape.pointer} items", item)
+    more = builder.repeat(builder.sequence(frame.comma, item), max(least - 1, 0), None if most is None else most - 1)
+    filled = builder.sequence(frame.open_array, item, more, frame.close_array)
+    return filled if least else builder.alternation(frame.empty_array, filled)
+
+
 def _containing(lowering: Lowering, shape: ArrayShape, depth: int) -> NodeId:
     """All arrays of the shape, a rule for each number of items and of those that each ``contains`` counts."""
     builder = lowering.builder
@@ -129,10 +146,7 @@ def _containing(lowering: Lowering, shape: ArrayShape, depth: int) -> NodeId:
     tops = [one.least if one.most is None else one.most for one in shape.contains]  # more are all the same, or too many
     last = shape.maximum if shape.maximum is not None else max(len(shape.hits) - 1, shape.minimum)
     if (last + 1) * prod(top + 1 for top in tops) > _MAX_COUNTS:
-        items = builder.alternation(*(lowering.value(node, inside) for ways in shape.hits for _, node in ways))
-        more = builder.repeat(builder.sequence(frame.comma, items, behind_item), 0)
-        filled = builder.sequence(frame.open_array, items, behind_item, more, frame.close_array)
-        return lowering.checked(builder.alternation(frame.empty_array, filled), (_whole_check(lowering, shape),))
+        return lowering.checked(_uncounted(lowering, shape, depth), (_whole_check(lowering, shape),))
     rules: dict[tuple[int, tuple[int, ...]], RuleId] = {}
     values: dict[int, NodeId] = {}  # by identity of the node: each is written once, and called from every state
     pending: list[tuple[int, tuple[int, ...]]] = []

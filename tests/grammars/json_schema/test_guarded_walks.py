@@ -120,6 +120,17 @@ def test_what_is_sure_holds_where_negations_are_too_many_for_an_automaton() -> N
         assert grammar.matcher().consume_bytes(b"{" + text.encode() + b"}") == valid
 
 
+def test_lengths_hold_where_items_are_too_many_to_count() -> None:
+    items = {"type": "integer", "minimum": 0, "maximum": 9}
+    counted = {"contains": {"const": 7}, "minContains": 80, "maxContains": 90}
+    schema = {"type": "array", "items": items, **counted, "maxItems": 95}
+    grammar = compile_json_schema(schema, walking_vocabulary(), whitespace="compact")
+    for length, sevens, valid in ((79, 79, False), (80, 80, True), (95, 80, True), (95, 91, False), (96, 85, False)):
+        text = ",".join(["7"] * sevens + ["1"] * (length - sevens))
+        assert grammar.matcher().consume_bytes(f"[{text}]".encode()) == valid
+    assert not grammar.matcher().consume_bytes(b"[" + b"7," * 95)
+
+
 def test_types_hold_where_what_is_unevaluated_is_asked_of_the_whole() -> None:
     grammar = compile_json_schema(SCHEMAS["too many ways to evaluate"], walking_vocabulary(), whitespace="compact")
     assert not grammar.matcher().consume_bytes(b"1")
