@@ -69,7 +69,7 @@ lint: $(TEST_STAMP)
 	$(BIN)/lint-imports
 
 fuzz: $(TEST_STAMP)
-	CONSTRAINED_HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest -m 'not real_model'
+	CONSTRAINED_HYPOTHESIS_PROFILE=fuzz CONSTRAINED_EXAMPLES=3000 $(BIN)/python -m pytest -m 'not real_model'
 
 bench: $(BENCH_STAMP)
 	$(BIN)/python -m benchmarks.quality

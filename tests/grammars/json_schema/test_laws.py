@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from typing import Any
 
@@ -19,6 +20,11 @@ from .texts import DUMPS, Language, language, orders
 
 MAY_BE_REFUSED = {"oneOf", "anyOf", "minProperties", "maxProperties"}
 SLOW = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
+
+
+def examples(usual: int) -> int:
+    """How many examples a law is tried on: ``CONSTRAINED_EXAMPLES``, where that is set."""
+    return int(os.environ.get("CONSTRAINED_EXAMPLES", usual))
 
 
 def _valid(schema: Any, value: Any) -> bool:
@@ -41,7 +47,7 @@ def _lower(schema: Any, whitespace: str) -> Language | None:
         raise
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=SLOW)
 @given(data=st.data(), schema=json_schemas(), whitespace=st.sampled_from(sorted(DUMPS)))
 def test_values_are_taken_exactly_if_valid(data: st.DataObject, schema: Any, whitespace: str) -> None:
     taken = _lower(schema, whitespace)
@@ -51,7 +57,7 @@ def test_values_are_taken_exactly_if_valid(data: st.DataObject, schema: Any, whi
         assert accepted == _valid(schema, value), (schema, value)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=SLOW)
 @given(data=st.data(), schema=json_schemas(), whitespace=st.sampled_from(sorted(DUMPS)))
 def test_every_text_of_the_language_is_valid(data: st.DataObject, schema: Any, whitespace: str) -> None:
     taken = _lower(schema, whitespace)
@@ -63,7 +69,7 @@ def test_every_text_of_the_language_is_valid(data: st.DataObject, schema: Any, w
     assert _valid(schema, value), (schema, text)
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=SLOW)
+@settings(max_examples=examples(30), deadline=None, suppress_health_check=SLOW)
 @given(data=st.data(), schema=json_schemas(), layout=st.sampled_from(("indent=2", "indent=0", "spaced", "compact")))
 def test_fixed_layouts_are_what_json_dumps_writes(data: st.DataObject, schema: Any, layout: str) -> None:
     taken = _lower(schema, layout)
