@@ -6,7 +6,16 @@ and :mod:`grammars.masks.narrow` takes out of a token bitmask what it denies.
 """
 
 from .judge import Judge
-from .questions import DistinctItems, DistinctNames, JsonBegins, Question, ValidValue
+from .questions import DistinctFewNames, DistinctItems, DistinctNames, JsonBegins, Question, ValidValue
 from .reading import Reading
 
-__all__ = ["DistinctItems", "DistinctNames", "JsonBegins", "Judge", "Question", "Reading", "ValidValue"]
+__all__ = [
+    "DistinctFewNames",
+    "DistinctItems",
+    "DistinctNames",
+    "JsonBegins",
+    "Judge",
+    "Question",
+    "Reading",
+    "ValidValue",
+]

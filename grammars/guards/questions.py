@@ -15,6 +15,7 @@ __all__ = [
     "UNKNOWN",
     "Ahead",
     "Comparison",
+    "DistinctFewNames",
     "DistinctItems",
     "DistinctNames",
     "JsonBegins",
@@ -113,6 +114,12 @@ class DistinctItems(Comparison):
 
 class DistinctNames(Comparison):
     """The name that ends here is no earlier name of its object, however it is spelled."""
+
+    __slots__ = ()
+
+
+class DistinctFewNames(DistinctNames):
+    """The same, of names of which there are only so many: they may run out."""
 
     __slots__ = ()
 

@@ -1,8 +1,8 @@
 """Whether a guard will be asked about something that was begun: then what was written since may have to be undone.
 
 A guard behind a value concerns the text of that value: it is open while the call of the value's rule is. One that
-compares items concerns the whole array: it is open as long as the array's rule may still come to it. Guards that tell
-names of an object apart are left out, for there is nearly always another name.
+compares items concerns the whole array, one that compares names the object: it is open as long as the rule of that may
+still come to it. Where names are without number, their guard is left out, for there is always another name.
 """
 
 from __future__ import annotations
@@ -31,16 +31,17 @@ from ..automaton.memory import (
     words_of,
 )
 from ..automaton.network import Network
-from ..guards import DistinctItems, DistinctNames, JsonBegins, ValidValue
+from ..guards import DistinctFewNames, DistinctItems, DistinctNames, JsonBegins, ValidValue
 from ..ir.nodes import Kind
 
 __all__ = ["OpenGuards", "in_words"]
 
-_BRACKET = 0x5B | 0x5B << 8  # as the span of an edge
+_OPENINGS = [byte | byte << 8 for byte in b"[{"]  # as spans of edges
 
 _IN_WORDS: dict[type, str] = {
     DistinctItems: "no two items of the array may be equal (uniqueItems)",
     DistinctNames: "no two names of the object may be equal",
+    DistinctFewNames: "no two names of the object may be equal",
     ValidValue: "the finished value must be valid under its schema",
 }
 
@@ -106,27 +107,27 @@ def _states_before(network: Network, questions: Sequence[Hashable]) -> npt.NDArr
     edges = _Edges(network)
     behind_call = np.zeros(network.num_states, np.bool_)
     before = np.zeros(network.num_states, np.bool_)
-    of_array = np.zeros(network.num_states, np.bool_)  # before a guard that compares items, and inside the array
+    compared = np.zeros(network.num_states, np.bool_)  # before a guard that compares, and inside the array or object
     pending: list[tuple[int, bool]] = []
     for row, state in enumerate(edges.callers.tolist()):
         step = -1 - int(network.call_edges[row, 0])
         if step < 0 or int(network.steps[step, 0]) != Kind.GUARD:
             continue
         question = questions[int(network.steps[step, 1])]
-        if isinstance(question, DistinctNames | JsonBegins):
+        if type(question) in (DistinctNames, JsonBegins):
             continue
         behind_call[state] = True
-        compares = isinstance(question, DistinctItems)
+        compares = isinstance(question, DistinctItems | DistinctNames)
         if compares or edges.is_reached_by_text[state]:
             pending.append((state, compares))
     while pending:
         state, inside = pending.pop()
-        if (of_array if inside else before)[state]:
+        if (compared if inside else before)[state]:
             continue
         before[state] = True
-        of_array[state] |= inside
-        pending.extend((source, inside and not opens_array) for source, opens_array in edges.into(state))
-        if inside:  # a rule for an item alone: the array is that of its callers
+        compared[state] |= inside
+        pending.extend((source, inside and not opens) for source, opens in edges.into(state))
+        if inside:  # a rule for an item alone: the array is in the rules that call it
             pending.extend((caller, True) for caller in edges.callers_of(state))
     return before | behind_call
 
@@ -144,7 +145,7 @@ class _Edges:
         sources = np.concatenate([of_bytes, of_epsilons, self.callers])
         targets = np.concatenate([network.byte_edges[:, 1], network.epsilon_edges, calls[:, 1]])  # -1: no return
         opens = np.zeros(len(sources), np.bool_)
-        opens[: len(of_bytes)] = network.byte_edges[:, 0] == _BRACKET
+        opens[: len(of_bytes)] = np.isin(network.byte_edges[:, 0], _OPENINGS)
         self.is_reached_by_text = np.zeros(network.num_states, np.bool_)
         self.is_reached_by_text[targets[: len(of_bytes) + len(of_epsilons)]] = True
         order = np.argsort(targets, kind="stable")
@@ -155,7 +156,7 @@ class _Edges:
         self._called_ends = np.searchsorted(calls[called, 0], np.arange(network.num_states + 1))
 
     def into(self, state: int) -> Iterator[tuple[int, bool]]:
-        """The states with an edge to a state, past calls and steps too, and whether the edge is an opening bracket."""
+        """The states with an edge to a state, past calls and steps too, and whether it opens an array or object."""
         span = slice(self._ends[state], self._ends[state + 1])
         return zip(self._sources[span].tolist(), self._opens[span].tolist(), strict=True)
 

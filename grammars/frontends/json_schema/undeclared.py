@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...guards import DistinctFewNames
 from ...ir import NodeId, RuleId
-from ...ir.regular import Dfa
+from ...ir.regular import Dfa, length_range
 from .prelude import Frame
 from .shapes import Node, ObjectShape
 from .strings import other_name
@@ -51,13 +52,17 @@ class Undeclared:
     def _written(self, language: Dfa | None, node: Node, inside: int) -> NodeId:
         """A property with a name of the language, ``None``: any but the declared."""
         lowering = self.lowering
+        distinct = lowering.distinct_name
         if language is not None:
             name = lowering.name(language)
+            lengths = length_range(language)
+            if lengths is not None and lengths[1] is not None:
+                distinct = lowering.builder.guard(DistinctFewNames())
         else:
             if self._declared is None:
                 self._declared = list(dict.fromkeys((*self.shape.properties, *self.shape.required)))
             name = other_name(lowering.prelude, self._declared)
-        written = (name, lowering.distinct_name, self.frame.colon, lowering.value(node, inside))
+        written = (name, distinct, self.frame.colon, lowering.value(node, inside))
         return lowering.builder.sequence(*written)
 
     def _serve(self, inside: int) -> None:

@@ -54,6 +54,12 @@ SCHEMAS: dict[str, dict[str, Any]] = {
         "additionalProperties": False,
         "not": {"properties": {"a": {"contains": {"const": 1}}, "b": {"uniqueItems": True}}},
     },
+    "names": {
+        "type": "object",
+        "propertyNames": {"pattern": "^(red|rose|rot)$"},
+        "additionalProperties": {"enum": [1, 2]},
+        "minProperties": 3,
+    },
     "pairs": {
         "type": "array",
         "items": {"type": "array", "items": {"enum": [1, 2]}, "minItems": 2, "maxItems": 2, "uniqueItems": True},
@@ -120,6 +126,7 @@ def test_whatever_the_model_wants_the_result_is_valid(
         ("nested", '{"first":true,"words":["rose","red","rose"'),
         ("earlier item", '["red","rot","red'),
         ("not", '{"a":[1,1],"b":[1]}'),
+        ("names", '{"red":1,"rose":2,"red":1}'),
         ("pairs", "[[1,2],[1,2]]"),
     ],
 )

@@ -35,6 +35,8 @@ def where_open(schema: Any, text: str, **limits: int) -> str:
         ({**DISTINCT, "contains": {"const": "a"}}, '["a","b"]', "^^^^^^^^."),
         ({**DISTINCT, "items": DISTINCT}, '[["b","a"],["a","b"]]', "^^^^^^^^^^^^^^^^^^^^."),
         ({"items": {"type": "integer"}, "type": "array"}, "[1,2]", "....."),
+        ({"propertyNames": {"maxLength": 1}, "type": "object"}, '{"a":1,"b":[]}', "^^^^^^^^^^^^^."),
+        ({"propertyNames": {"pattern": "^x"}, "type": "object"}, '{"xa":1,"x":[]}', "..............."),
         ({"type": "object"}, '{"a":{"b":1},"c":[]}', "...................."),
         (
             {"type": "object", "properties": {"a": True, "b": DISTINCT, "c": {"type": "boolean"}}},
