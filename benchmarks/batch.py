@@ -24,18 +24,14 @@ __all__ = ["main"]
 
 
 def different_states(grammar: grammars.CompiledGrammar, rows: int, seed: int) -> list[grammars.Matcher]:
-    """Matchers that stand in ``rows`` different configurations, reached by random walks over bytes."""
+    """Matchers that stand in ``rows`` different configurations, along one random walk over bytes."""
     generator = random.Random(seed)
     found: dict[int, grammars.Matcher] = {}
+    matcher = grammar.matcher()
     while len(found) < rows:
-        matcher = grammar.matcher()
-        for _ in range(generator.randrange(1, 60)):
-            choices = [byte for byte in range(32, 127) if matcher.fork().consume_bytes(bytes([byte]))]
-            if not choices:
-                break
-            matcher.consume_bytes(bytes([generator.choice(choices)]))
-            if matcher.configuration not in found and len(found) < rows:
-                found[matcher.configuration] = matcher.fork()
+        choices = [byte for byte in range(32, 127) if matcher.fork().consume_bytes(bytes([byte]))]
+        matcher.consume_bytes(bytes([generator.choice(choices)]))
+        found.setdefault(matcher.configuration, matcher.fork())
     return list(found.values())
 
 
@@ -58,8 +54,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)
-    pattern = "|".join(f"({word}[a-z]+[0-9]*[ ,;])+" for word in ("[a-m]", "[n-z]x?", "q[a-f]", "th[e-o]"))
-    grammar = grammars.compile_regex(f"(({pattern})[.]){{1,400}}", llama3_vocabulary())
+    pattern = "(([a-m][a-z]+[0-9]*[ ,;]|[n-z]x?[a-z]+)[.]){1,400}"
+    grammar = grammars.compile_regex(pattern, llama3_vocabulary())
     matchers = different_states(grammar, options.rows, options.seed)
     rounds = []
     for _ in range(options.rounds):
