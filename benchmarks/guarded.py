@@ -63,7 +63,7 @@ def classify(rows: list[dict[str, Any]], walks: int, seconds: float) -> dict[str
                 if asked:
                     row["guards"] = sorted(asked)
                     row["walks"] = walk(grammar, walks)
-                    found[NAMES_ALONE if asked == {"DistinctNames"} else OTHERS].append(row)
+                    found[NAMES_ALONE if asked <= {"DistinctNames", "DistinctFewNames"} else OTHERS].append(row)
         except (grammars.GrammarError, TimedOut) as error:
             print(f"{row['name']}: left out: {type(error).__name__}: {error}"[:200], file=sys.stderr)
     return found

@@ -145,7 +145,7 @@ def common_multiple(multiples: tuple[Decimal, ...], *, integer: bool) -> tuple[D
     """The one number of which all multiples of all these (and all integers, if asked) are multiples; none for none.
 
     >>> common_multiple((Decimal("0.5"), Decimal("0.75")), integer=False)
-    (Decimal('1.5'),)
+    (Decimal('1.50'),)
     """
     steps = (*multiples, Decimal(1)) if integer else multiples
     if not steps:
