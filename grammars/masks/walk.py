@@ -42,10 +42,16 @@ from ..jit import copy_words, inlined, kernel, subroutine
 from ..vocabulary.bitmask import TokenBitmask
 from ..vocabulary.tables import (
     END_TOKENS,
+    ENDINGS,
     NODES,
     NUM_END_TOKENS,
+    NUM_RESTS,
     NUM_SLICES,
     NUM_TWINS,
+    OPENERS,
+    OTHERS,
+    REST_TOKENS,
+    RESTS,
     ROOTS,
     SLICES,
     TABLE_SIZE,
@@ -123,21 +129,8 @@ def walk_subtree(memory: Memory, tables: Memory, node: int, target: int, mask: i
 
 
 @subroutine
-def compute_bitmask(memory: Memory, tables: Memory, configuration: int, mask: int) -> int:
-    """Write the bitmask of a configuration at word ``mask``; negative when a table is full."""
-    memory[COUNT_WALKS] += 1
-    num_words = memory[NUM_WORDS]
-    record = memory[CONFIGURATIONS] + CONFIGURATION_WORDS * configuration
-    capacity = memory[record + CAPACITY]
-    roots = tables[ROOTS]
-    if capacity > 0:
-        slice_row = capacity if capacity < NUM_SLICES else NUM_SLICES - 1
-        copy_words(memory, mask, tables, tables[SLICES] + slice_row * num_words, num_words)
-        if capacity >= UNBOUNDED_CAPACITY or memory[record + FLAGS] & ONLY_TEXT:
-            roots += 256
-    else:
-        fill(memory, mask, mask + num_words, 0)
-    memory[record + FIRST_PENDING] = memory[NUM_PENDING]
+def walk_trie(memory: Memory, tables: Memory, roots: int, configuration: int, mask: int) -> int:
+    """Walk one of the tries, whose roots lie at ``roots``, from a configuration; negative when a table is full."""
     for byte in range(256):
         node = tables[roots + byte]
         if node >= 0 and memory[memory[TRANSITIONS] + 256 * configuration + byte] != DEAD:
@@ -149,8 +142,91 @@ def compute_bitmask(memory: Memory, tables: Memory, configuration: int, mask: in
             if target >= 0:
                 target = walk_subtree(memory, tables, node, target, mask, is_pending)
             if target < DEAD:
-                memory[NUM_PENDING] = memory[record + FIRST_PENDING]
                 return target
+    return 0
+
+
+@subroutine
+def text_loop(memory: Memory, configuration: int) -> int:
+    """The configuration that all string text leads to and that it stays in, 0 if there is none, or what is full."""
+    loop = transition(memory, configuration, 0x61)
+    if loop <= FIRST_GUARDED or loop == DEAD:
+        return 0
+    for turn in range(2):
+        here = configuration if turn == 0 else loop
+        for byte in range(0x20, 0x80):
+            if byte not in (0x22, 0x5C):
+                target = transition(memory, here, byte)
+                if target != loop:
+                    return target if FIRST_GUARDED < target < DEAD else 0
+        for first in range(3):  # a character of two, of three and of four bytes
+            target = transition(memory, here, (0xC3, 0xE2, 0xF0)[first])
+            for _ in range(first + 1):
+                if target >= 0:
+                    target = transition(memory, target, 0x99)
+            if target != loop:
+                return target if FIRST_GUARDED < target < DEAD else 0
+    return loop
+
+
+@subroutine
+def walk_rests(memory: Memory, tables: Memory, configuration: int, loop: int, mask: int) -> int:
+    """Allow the tokens that are not text where all text leads to ``loop``; negative when a table is full.
+
+    Each rest is walked once for all tokens that have it.
+    """
+    status = walk_trie(memory, tables, tables[ROOTS] + OPENERS, configuration, mask)
+    if status < 0:
+        return status
+    found = memory[MASKS] + memory[MAX_MASKS] * memory[NUM_WORDS]  # a bit for each rest
+    fill(memory, found, found + (tables[NUM_RESTS] + 31) // 32, 0)
+    status = walk_trie(memory, tables, tables[ROOTS] + ENDINGS, loop, found)
+    if status < 0:
+        return status
+    for rest in range(tables[NUM_RESTS]):
+        if memory[found + (rest >> 5)] >> (rest & 31) & 1:
+            for place in range(tables[tables[RESTS] + rest], tables[tables[RESTS] + rest + 1]):
+                set_bit(memory, mask, tables[tables[REST_TOKENS] + place])
+    return 0
+
+
+@subroutine
+def walk_tokens(memory: Memory, tables: Memory, configuration: int, mask: int) -> int:
+    """Write the tokens that the configuration allows into a bitmask, twins and end tokens apart; negative when full."""
+    num_words = memory[NUM_WORDS]
+    record = memory[CONFIGURATIONS] + CONFIGURATION_WORDS * configuration
+    capacity = memory[record + CAPACITY]
+    roots = tables[ROOTS]
+    if capacity > 0:
+        slice_row = capacity if capacity < NUM_SLICES else NUM_SLICES - 1
+        copy_words(memory, mask, tables, tables[SLICES] + slice_row * num_words, num_words)
+        if capacity >= UNBOUNDED_CAPACITY or memory[record + FLAGS] & ONLY_TEXT:
+            roots += OTHERS
+        if capacity >= UNBOUNDED_CAPACITY and memory[record + FLAGS] & ONLY_TEXT:
+            loop = text_loop(memory, configuration)
+            if loop < 0:
+                return loop
+            if loop > 0:
+                noted = memory[NUM_PENDING]
+                status = walk_rests(memory, tables, configuration, loop, mask)
+                if status < 0 or memory[NUM_PENDING] == noted:
+                    return status
+                memory[NUM_PENDING] = noted  # guards are asked of whole tokens
+    else:
+        fill(memory, mask, mask + num_words, 0)
+    return walk_trie(memory, tables, roots, configuration, mask)
+
+
+@subroutine
+def compute_bitmask(memory: Memory, tables: Memory, configuration: int, mask: int) -> int:
+    """Write the bitmask of a configuration at word ``mask``; negative when a table is full."""
+    memory[COUNT_WALKS] += 1
+    record = memory[CONFIGURATIONS] + CONFIGURATION_WORDS * configuration
+    memory[record + FIRST_PENDING] = memory[NUM_PENDING]
+    status = walk_tokens(memory, tables, configuration, mask)
+    if status < 0:
+        memory[NUM_PENDING] = memory[record + FIRST_PENDING]
+        return status
     memory[record + END_PENDING] = memory[NUM_PENDING]
     twins = tables[TWINS]
     for twin in range(tables[NUM_TWINS]):

@@ -2,12 +2,16 @@
 
 Layout in words::
 
-    header | roots of the whole trie | roots of the trie without text | nodes of both | token offsets | token bytes
-           | slices | twins | end tokens
+    header | roots of four tries | nodes of all | token offsets | token bytes | slices | twins | end tokens | rests
+
+The tries: all tokens; those that are not string text; of these, those that do not even begin with text; and the *rests*
+of those that do, what is left of them behind their text. Wherever any text leads back to one state, all tokens with
+the same rest are allowed or none is.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -23,7 +27,7 @@ __all__ = ["build_tables"]
 
 TABLE_SIZE: Final = 0  # number of ids, the width of the logits
 TABLE_WORDS: Final = 1  # int32 words of a token bitmask
-ROOTS: Final = 2  # 2 x 256: the whole trie; the tokens that are not text
+ROOTS: Final = 2  # 4 x 256: all; not text; not beginning with text; rests
 NODES: Final = 3
 TOKEN_OFFSETS: Final = 4
 TOKEN_BYTES: Final = 5  # one byte a word
@@ -32,7 +36,14 @@ TWINS: Final = 7
 NUM_TWINS: Final = 8
 END_TOKENS: Final = 9
 NUM_END_TOKENS: Final = 10
+RESTS: Final = 11  # where the tokens of each rest begin in REST_TOKENS, and the end of the last
+NUM_RESTS: Final = 12
+REST_TOKENS: Final = 13  # the ids of the tokens, by rest
 TABLE_HEADER: Final = 16
+
+OTHERS: Final = 256  # from ROOTS to the roots of the tokens that are not text
+OPENERS: Final = 512  # of those that do not begin with text
+ENDINGS: Final = 768  # of the rests
 
 NUM_SLICES: Final = 130
 LONGEST_TEXT: Final = NUM_SLICES - 2
@@ -73,23 +84,74 @@ def build_tables(tokens: Sequence[bytes | None], end_token_ids: Sequence[int]) -
     fill_slices(data, offsets, lengths, slices)
     order = np.array(sorted((id for id, text in enumerate(texts) if text), key=texts.__getitem__), np.int32)
     nodes, twins = build_trie(data, offsets, order)
-    other_nodes, _ = build_trie(data, offsets, order[lengths[order] < 0])
-    roots, other_roots = root_nodes(nodes), root_nodes(other_nodes)
-    other_roots[other_roots >= 0] += len(nodes) // 2
+    others = order[lengths[order] < 0]
+    openers, rests = _split(texts, others.tolist())
+    tries = [nodes, *(build_trie(data, offsets, some)[0] for some in (others, openers)), _trie_of(list(rests))]
     parts = {
-        ROOTS: np.concatenate((roots, other_roots)),
-        NODES: np.concatenate((nodes, other_nodes)),
+        ROOTS: _roots_of(tries),
+        NODES: np.concatenate(tries),
         TOKEN_OFFSETS: offsets,
         TOKEN_BYTES: data,
         SLICES: slices.reshape(-1),
         TWINS: twins,
         END_TOKENS: np.array(sorted(set(end_token_ids)), np.int32),
+        RESTS: np.cumsum([0, *map(len, rests.values())], dtype=np.int32),
+        REST_TOKENS: np.array([token for some in rests.values() for token in some], np.int32),
     }
     header = np.zeros(TABLE_HEADER, np.int32)
     header[TABLE_SIZE], header[TABLE_WORDS] = len(texts), num_words
+    header[NUM_RESTS] = len(rests)
     header[NUM_TWINS], header[NUM_END_TOKENS] = len(twins) // 2, len(parts[END_TOKENS])
     offset = TABLE_HEADER
     for slot, part in parts.items():
         header[slot] = offset
         offset += len(part)
     return np.concatenate((header, *parts.values()))
+
+
+_TEXT = re.compile(
+    rb"(?:[\x20\x21\x23-\x5b\x5d-\x7f]|[\xc2-\xdf][\x80-\xbf]|\xe0[\xa0-\xbf][\x80-\xbf]|[\xe1-\xec\xee\xef][\x80-\xbf]{2}"
+    rb"|\xed[\x80-\x9f][\x80-\xbf]|\xf0[\x90-\xbf][\x80-\xbf]{2}|[\xf1-\xf3][\x80-\xbf]{3}|\xf4[\x80-\x8f][\x80-\xbf]{2})*"
+)
+"""Whole characters of string text."""
+
+
+def _split(texts: Sequence[bytes], tokens: Sequence[int]) -> tuple[Int32Array, dict[bytes, list[int]]]:
+    """Of tokens that are not text: those that do not begin with any, and the others by what is behind their text.
+
+    A token that is text after all, but too long for a slice, is taken as its last character behind the others.
+    """
+    openers: list[int] = []
+    rests: dict[bytes, list[int]] = {}
+    for token in tokens:
+        text = texts[token]
+        found = _TEXT.match(text)
+        length = found.end() if found is not None else 0
+        if length == len(text):
+            length = len(text.decode()[:-1].encode())
+        if length:
+            rests.setdefault(text[length:], []).append(token)
+        else:
+            openers.append(token)
+    return np.array(openers, np.int32), rests
+
+
+def _trie_of(texts: Sequence[bytes]) -> Int32Array:
+    """The nodes of a trie of distinct texts, none empty, numbered as they come."""
+    offsets = np.zeros(len(texts) + 1, np.int32)
+    np.cumsum([len(text) for text in texts], out=offsets[1:])
+    data = np.frombuffer(b"".join(texts), np.uint8).astype(np.int32)
+    order = np.array(sorted(range(len(texts)), key=texts.__getitem__), np.int32)
+    return build_trie(data, offsets, order)[0]
+
+
+def _roots_of(tries: Sequence[Int32Array]) -> Int32Array:
+    """The roots of tries whose nodes lie one behind the other."""
+    parts = []
+    shift = 0
+    for nodes in tries:
+        roots = root_nodes(nodes)
+        roots[roots >= 0] += shift
+        parts.append(roots)
+        shift += len(nodes) // 2
+    return np.concatenate(parts)

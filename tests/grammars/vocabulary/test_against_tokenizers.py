@@ -63,7 +63,9 @@ def test_llama2_but_for_the_first_blank(corpus: list[str], text: str, plain: lis
 def test_gemma(corpus: list[str], text: str, plain: list[str]) -> None:
     tokenizer = gemma(corpus, added=plain)
     _, ids, joined = tokens_of(tokenizer, text)
-    assert joined.decode() == tokenizer.decode(ids) == text.replace("▁", " ")
+    assert joined.decode() == tokenizer.decode(ids)
+    # where the corpus has no blank, ▁ itself is spelled by bytes
+    assert joined.decode().replace("▁", " ") == text.replace("▁", " ")
 
 
 @given(
