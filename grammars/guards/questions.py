@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import Any, Final, NamedTuple, Protocol
 
 from .place import BETWEEN, NUMBER, STRING
-from .reading import Reading, canonical_text, parse, string_text
+from .reading import Reading, beginning_with, canonical_text, parse, string_text
 
 __all__ = [
     "QUIET",
@@ -22,8 +21,6 @@ __all__ = [
     "Question",
     "ValidValue",
 ]
-
-_LONGEST_INTEGER = 40  # digits; longer ones written with an exponent are looked at one by one
 
 
 class Ahead(NamedTuple):
@@ -81,29 +78,18 @@ class Comparison:
         beyond = reading.has_elements_outside
         if not earlier:
             return Ahead(frozenset(), False, beyond)
+        texts = reading.earlier_texts
         if mode == BETWEEN:
-            return Ahead(frozenset(text for value in earlier for text in _plain_texts(value)), True, True)
+            return Ahead(frozenset(texts), True, True)
         begun = reading.value_text
         if b"\\" in begun or (mode != STRING and not (mode == NUMBER and begun.isdigit())):
             return UNKNOWN
-        texts = (text for value in earlier for text in _plain_texts(value))
-        rests = frozenset(text[len(begun) :] for text in texts if text.startswith(begun))
+        rests = frozenset(text[len(begun) :] for text in beginning_with(texts, begun))
         if mode == NUMBER:
             return Ahead(rests, True, True)
         start = begun[1:].decode("utf-8", "replace").rstrip("\ufffd")
-        spelled = bool(rests) or any(isinstance(value, str) and value.startswith(start) for value in earlier)
+        spelled = bool(rests) or any(True for _ in beginning_with(texts, string_text(start)[:-1]))
         return Ahead(rests, spelled, beyond)
-
-
-def _plain_texts(value: Hashable) -> list[bytes]:
-    """How a value is written without needless escapes, fraction and exponent, if it can be."""
-    if isinstance(value, str):
-        return [string_text(value)]
-    if isinstance(value, int):
-        return [format(Decimal(value), "f").encode()]  # str() refuses to write thousands of digits
-    if isinstance(value, Decimal) and value.adjusted() < _LONGEST_INTEGER and value == value.to_integral_value():
-        return [str(int(value)).encode()]
-    return []
 
 
 class DistinctItems(Comparison):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Hashable
+from bisect import bisect_left, insort
+from collections.abc import Hashable, Iterator
 from decimal import Decimal
 from json.decoder import scanstring  # type: ignore[attr-defined]
 from json.encoder import encode_basestring
@@ -13,9 +14,19 @@ from typing import Any
 from ..errors import LimitExceeded
 from .place import Element, Place
 
-__all__ = ["Reading", "Seen", "canonical", "canonical_text", "parse", "string_text"]
+__all__ = [
+    "Reading",
+    "Seen",
+    "beginning_with",
+    "canonical",
+    "canonical_text",
+    "parse",
+    "plain_texts",
+    "string_text",
+]
 
 
+_LONGEST_INTEGER = 40  # digits; longer ones written with an exponent are looked at one by one
 _MOST_DIGITS = 4_000
 """Longer texts may hold integers that Python's ``int`` refuses to read."""
 
@@ -72,14 +83,34 @@ def string_text(value: Hashable) -> bytes:
     return encode_basestring(str(value)).encode("utf-8", "surrogatepass")
 
 
+def plain_texts(value: Hashable) -> list[bytes]:
+    """How a value is written without needless escapes, fraction and exponent, if it can be."""
+    if isinstance(value, str):
+        return [string_text(value)]
+    if isinstance(value, int):
+        return [format(Decimal(value), "f").encode()]  # str() refuses to write thousands of digits
+    if isinstance(value, Decimal) and value.adjusted() < _LONGEST_INTEGER and value == value.to_integral_value():
+        return [str(int(value)).encode()]
+    return []
+
+
+def beginning_with(texts: list[bytes], start: bytes) -> Iterator[bytes]:
+    """Those of the sorted texts that begin so."""
+    for index in range(bisect_left(texts, start), len(texts)):
+        if not texts[index].startswith(start):
+            return
+        yield texts[index]
+
+
 class Seen:
     """The finished items of one array, or names of one object, by value. Follows the text forwards and back."""
 
-    __slots__ = ("elements", "numbers")
+    __slots__ = ("elements", "numbers", "texts")
 
     def __init__(self) -> None:
         self.elements: list[Element] = []
         self.numbers: dict[Hashable, int] = {}  # value -> number of the first element that has it
+        self.texts: list[bytes] = []  # of the values, sorted, as far as they are plain
 
     def follow(self, newest: Element, reading: Reading) -> None:
         """Hold just the elements up to ``newest``."""
@@ -96,9 +127,14 @@ class Seen:
         if kept < len(self.elements):
             del self.elements[kept:]
             self.numbers = {value: number for value, number in self.numbers.items() if number <= kept}
+            self.texts = sorted(text for value in self.numbers for text in plain_texts(value))
         for element in reversed(fresh):
             self.elements.append(element)
-            self.numbers.setdefault(canonical_text(reading.part(element.start, element.end)), element.number)
+            value = canonical_text(reading.part(element.start, element.end))
+            if value not in self.numbers:
+                self.numbers[value] = element.number
+                for text in plain_texts(value):
+                    insort(self.texts, text)
 
 
 class Reading:
@@ -137,11 +173,21 @@ class Reading:
     @property
     def earlier(self) -> dict[Hashable, int]:
         """The items, or names, before it in the same array or object, by their canonical form."""
+        seen = self._seen_here()
+        return {} if seen is None else seen.numbers
+
+    @property
+    def earlier_texts(self) -> list[bytes]:
+        """How those of them are written that can be written plainly: sorted."""
+        seen = self._seen_here()
+        return [] if seen is None else seen.texts
+
+    def _seen_here(self) -> Seen | None:
         frame = self.place.frame
         if frame is None or frame.elements is None:
-            return {}
+            return None
         seen = self._seen.get(frame.start)
         if seen is None:
             seen = self._seen[frame.start] = Seen()
         seen.follow(frame.elements, self)
-        return seen.numbers
+        return seen

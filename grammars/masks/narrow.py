@@ -39,6 +39,8 @@ from .walk import set_bit, walk_subtree
 
 __all__ = ["Narrower"]
 
+_MOST_FOUND = 20_000
+"""Texts whose places are kept in mind, for each bitmask."""
 _FEW = 8
 """Places that are all asked about: no time is lost on choosing among them."""
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
@@ -211,6 +213,8 @@ class _Asked:
         self._spelled: dict[bytes, list[int]] = {}
         """Places that mean the same as plain bytes, or canonical escapes, by these."""
         self._places: dict[int, Place] = {}
+        self._found: dict[bytes, int] = {}
+        """Places by their bytes, -1 where there is none."""
 
     def place(self, index: int) -> Place:
         """One of the places."""
@@ -256,5 +260,10 @@ class _Asked:
         return odd
 
     def _find(self, text: bytes) -> int:
-        words = wrap(np.frombuffer(text, np.uint8).astype(np.int32))
-        return find_place(self.memory, self.tables, self.first, self.end, words)
+        found = self._found.get(text)
+        if found is None:
+            words = wrap(np.frombuffer(text, np.uint8).astype(np.int32))
+            found = find_place(self.memory, self.tables, self.first, self.end, words)
+            if len(self._found) < _MOST_FOUND:
+                self._found[text] = found
+        return found
