@@ -148,9 +148,12 @@ def walk_trie(memory: Memory, tables: Memory, roots: int, configuration: int, ma
 
 @subroutine
 def text_loop(memory: Memory, configuration: int) -> int:
-    """The configuration that all string text leads to and that it stays in, 0 if there is none, or what is full."""
+    """The configuration that all string text leads to and that it stays in, 0 if there is none, or what is full.
+
+    Where a guard is asked at the closing quote there is none: guards are asked of whole tokens.
+    """
     loop = transition(memory, configuration, 0x61)
-    if loop <= FIRST_GUARDED or loop == DEAD:
+    if loop <= FIRST_GUARDED or loop == DEAD or (loop > 0 and transition(memory, loop, 0x22) <= FIRST_GUARDED):
         return 0
     for turn in range(2):
         here = configuration if turn == 0 else loop
