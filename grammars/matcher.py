@@ -24,7 +24,6 @@ from .errors import TokenRefused
 from .guards.judge import Judge
 from .masks.open_guards import in_words
 from .masks.past_guards import run_past_guards
-from .masks.pending import asks_guards_twice
 from .masks.walk import consume_token, fill_bitmask
 from .vocabulary.bitmask import TokenBitmask, allocate_token_bitmask, allowed_token_ids
 from .vocabulary.tables import TOKEN_BYTES, TOKEN_OFFSETS
@@ -99,13 +98,11 @@ class Matcher:
                 )
             if self.grammar.spelling is not None:
                 self.grammar.spelling.drop_dead_ends(self._history[-1], bitmask, row)
-            judge = self._judge
-            if (
-                status > 0
-                and judge is not None
-                and (judge.may_deny or asks_guards_twice(self._memory, self._history[-1]))
-            ):
-                self._narrow(bitmask, row)
+            narrower, judge = self.grammar.narrower, self._judge
+            if status > 0 and narrower is not None and judge is not None:
+                asked = narrower.asked_at(self._history[-1])
+                if asked.has_inside or judge.may_deny(asked.guards):
+                    self._narrow(bitmask, row)
 
     def check_bitmask(self, bitmask: TokenBitmask, row: int) -> None:
         """Raise ValueError unless ``bitmask[row]`` can take this matcher's bitmask."""

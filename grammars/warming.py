@@ -24,7 +24,7 @@ from .jit import is_compiled, prepare
 from .limits import DEFAULT_LIMITS
 from .masks.batch import keep_bitmask, walk_rows
 from .masks.narrow import begin_narrowing, end_narrowing, walk_again
-from .masks.pending import any_inside, asks_guards_twice, find_place, list_odd, token_below
+from .masks.pending import any_inside, find_place, list_odd, token_below
 from .masks.walk import consume_agreed, consume_token, fill_bitmask, forget_masks
 from .vocabulary import Vocabulary
 from .vocabulary.trie import write_trie
@@ -73,7 +73,6 @@ def warm_machine() -> None:
     prepare(guarded_target, words, 0)
     prepare(filtered_transition, words, 0, 0, words)
     prepare(any_inside, words, 0, 0)
-    prepare(asks_guards_twice, words, 0)
     prepare(token_below, words, 0)
     prepare(list_odd, words, words, 0, 0, False, words)
     prepare(find_place, words, words, 0, 0, words)

@@ -23,11 +23,11 @@ class Judge:
     __slots__ = (
         "_answers",
         "_begins",
-        "_compares",
         "_counts",
         "_lengths",
         "_places",
         "_seen",
+        "compares",
         "marks",
         "passes",
         "questions",
@@ -41,7 +41,9 @@ class Judge:
         """The guards that only say where JSON begins."""
         self.passes: list[int] = []
         """Pieces during which some guard was asked and agreed."""
-        self._compares = all(isinstance(one, Comparison | JsonBegins) for one in self.questions)
+        compares = (guard for guard, one in enumerate(self.questions) if isinstance(one, Comparison | JsonBegins))
+        self.compares = frozenset(compares)
+        """The guards that compare a value with others."""
         self.text = bytearray()
         self._begins: list[int] = []
         self._places: list[Place] = [starting_at(0)]  # where it caught up
@@ -55,10 +57,9 @@ class Judge:
         """How many pieces of text were followed."""
         return self._counts[-1]
 
-    @property
-    def may_deny(self) -> bool:
-        """Whether a guard may deny the first value that ends: not if all compare it with others, and there are none."""
-        return bool(self.passes) or not self._compares
+    def may_deny(self, guards: Iterable[int]) -> bool:
+        """Whether a guard may deny the first value that ends: not if all compare, and there is nothing yet."""
+        return bool(self.passes) or not self.compares.issuperset(guards)
 
     def follow(self, pieces: Sequence[bytes]) -> None:
         """The text goes on with ``pieces``."""

@@ -37,7 +37,7 @@ from ..vocabulary.trie import TOKEN_MASK
 from .pending import BEYOND, INSIDE, SPELLED, Place, any_inside, find_place, guards_asked, list_odd, place_at
 from .walk import set_bit, walk_subtree
 
-__all__ = ["Narrower"]
+__all__ = ["Asked", "Narrower"]
 
 _MOST_FOUND = 20_000
 """Texts whose places are kept in mind, for each bitmask."""
@@ -102,7 +102,7 @@ class Narrower:
         self.num_guards = len(guards)
         self.memory = machine.memory
         self.tables = tables
-        self._asked: dict[int, _Asked] = {}
+        self._asked: dict[int, Asked] = {}
         self._epoch = machine.epoch
 
     def narrow(self, configuration: int, judge: Judge, bitmask: TokenBitmask, row: int) -> int:
@@ -111,7 +111,7 @@ class Narrower:
         For a configuration whose walk asks guards (:func:`~grammars.masks.pending.asks_guards`).
         """
         memory = self.memory
-        asked = self._asked_at(configuration)
+        asked = self.asked_at(configuration)
         places = asked.to_ask(judge)
         kept = int(memory[NUM_PENDING])
         status, narrowed = 0, False
@@ -151,7 +151,7 @@ class Narrower:
         """The guards that do not agree somewhere in the walk of a configuration's bitmask, which must be known."""
         begins: list[tuple[int, int]] = []
         found: dict[int, None] = {}
-        for place in self._asked_at(configuration).everywhere():
+        for place in self.asked_at(configuration).everywhere():
             begin = self._begin(begins, place)
             found.update((guard, None) for guard in place.guards if not judge.agrees(guard, place.ahead, begin))
         return list(found)
@@ -167,7 +167,7 @@ class Narrower:
             begins.append((place.end, len(place.ahead)))
         return begin
 
-    def _asked_at(self, configuration: int) -> _Asked:
+    def asked_at(self, configuration: int) -> Asked:
         """Where guards are asked in the walk of a configuration's bitmask."""
         if self._epoch != self.machine.epoch:
             self._asked.clear()
@@ -176,7 +176,7 @@ class Narrower:
         if asked is None:
             record = int(self.memory[CONFIGURATIONS]) + CONFIGURATION_WORDS * configuration
             first, end = int(self.memory[record + FIRST_PENDING]), int(self.memory[record + END_PENDING])
-            asked = self._asked[configuration] = _Asked(self, first, end)
+            asked = self._asked[configuration] = Asked(self, first, end)
         return asked
 
 
@@ -198,17 +198,19 @@ def canonical_ending(ahead: bytes, *, in_string: bool) -> bytes | None:
     return canonical[1:] if in_string else canonical
 
 
-class _Asked:
+class Asked:
     """The places of one bitmask, and which of them are asked about."""
 
     def __init__(self, narrower: Narrower, first: int, end: int) -> None:
         self.memory, self.tables = narrower.memory, narrower.tables
         self.first, self.end = first, end
         self.guards: Iterable[int] = range(narrower.num_guards)
+        """The guards that are asked at them."""
         if narrower.num_guards > 1:
             self.guards = guards_asked(self.memory, self.tables, first, end)
         self.has_marks = not narrower.marks.isdisjoint(self.guards)
         self.has_inside = any_inside(self.memory, first, end)
+        """Whether some token goes on behind the end of a value to another one."""
         self._odd: dict[int, list[int]] | None = None
         self._spelled: dict[bytes, list[int]] = {}
         """Places that mean the same as plain bytes, or canonical escapes, by these."""

@@ -11,11 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..automaton.memory import (
-    CONFIGURATION_WORDS,
-    CONFIGURATIONS,
-    END_PENDING,
     FIRST_GUARDED,
-    FIRST_PENDING,
     GUARDED,
     PENDING,
     PENDING_WORDS,
@@ -34,7 +30,6 @@ __all__ = [
     "SPELLED",
     "Place",
     "any_inside",
-    "asks_guards_twice",
     "find_place",
     "guards_asked",
     "guards_of",
@@ -69,13 +64,6 @@ def any_inside(memory: Memory, first: int, end: int) -> bool:
     for place in range(first, end):
         found = found or memory[memory[PENDING] + PENDING_WORDS * place + 2] != 0
     return found
-
-
-@kernel
-def asks_guards_twice(memory: Memory, configuration: int) -> bool:
-    """Whether within some token of the walk of a configuration's bitmask, which must be known, several values end."""
-    record = memory[CONFIGURATIONS] + CONFIGURATION_WORDS * configuration
-    return any_inside(memory, memory[record + FIRST_PENDING], memory[record + END_PENDING])
 
 
 @inlined
@@ -121,7 +109,7 @@ def list_odd(memory: Memory, tables: Memory, first: int, end: int, in_string: bo
         begin = tables[TOKEN_BYTES] + tables[tables[TOKEN_OFFSETS] + token_below(tables, node)]
         depth = tables[tables[NODES] + 2 * node + 1] >> DEPTH_SHIFT
         kind = kind_of(tables, begin, begin + depth + 1, in_string)
-        if memory[words + 2] != 0:
+        if memory[words + 2] != 0 and kind == BEYOND:
             kind = INSIDE
         if kind != PLAIN:
             odd[2 * count] = place

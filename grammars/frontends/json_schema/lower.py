@@ -20,7 +20,7 @@ from .layout import DEEPEST_INDENT, ON_ONE_LINE, Layout
 from .load import load_schema
 from .normalise import Normaliser
 from .notes import Lowered
-from .numbers import bounded_number, number_values
+from .numbers import bounded_number, bounds_the_sign, number_values, with_exponent
 from .objects import object_body
 from .prelude import Prelude, prelude_of
 from .relax import left_out_notes, passes
@@ -203,9 +203,12 @@ class Lowering:
     def _bounded_number(self, shape: NumberShape) -> NodeId:
         every, integral = self.prelude.every, self.prelude.integral_fractions
         built = bounded_number(self.builder, shape, every=every, integral_fractions=integral)
-        if not isinstance(built, Problem):
-            return built
         whole = ValidValue(f"number {id(shape)}", lambda value: number_fits(Decimal(value), shape))
+        if not isinstance(built, Problem):
+            if not every or bounds_the_sign(shape) or (shape.integer and not integral):
+                return built
+            self.kept.append(shape)
+            return self.builder.alternation(built, self.checked(with_exponent(self.builder), (whole,)))
         self.kept.append(shape)
         bounds = replace(shape, multiples=(), avoided=())
         bounded = bounded_number(self.builder, bounds, every=every, integral_fractions=integral)

@@ -92,6 +92,18 @@ def any_number(builder: Builder) -> NodeId:
     )
 
 
+def with_exponent(builder: Builder) -> NodeId:
+    """Any JSON number that has an exponent, and one that a double can hold."""
+    fraction = builder.sequence(builder.literal("."), _digits(builder, 1))
+    sign, exponent = builder.optional(builder.literal("-")), _exponent(builder)
+    return builder.sequence(sign, _whole(builder), builder.optional(fraction), exponent)
+
+
+def bounds_the_sign(shape: NumberShape) -> bool:
+    """Whether nothing is asked of a number but its sign, which exponents do not change."""
+    return not (shape.integer or shape.multiples or shape.avoided) and (shape.low or 0) == 0 and (shape.high or 0) == 0
+
+
 def integer(builder: Builder, *, every: bool) -> NodeId:
     """Any integer; with ``every`` spelling also -0, fractions of zeros and exponents that are not negative."""
     if not every:
@@ -112,7 +124,7 @@ def bounded_number(builder: Builder, shape: NumberShape, *, every: bool, integra
 
     ``integral_fractions`` says whether ``1.0`` spells an integer here.
     """
-    if not (shape.integer or shape.multiples or shape.avoided) and (shape.low or 0) == 0 and (shape.high or 0) == 0:
+    if bounds_the_sign(shape):
         return _by_sign(builder, shape)
     bounds = [bound for bound in (shape.low, shape.high) if bound is not None]
     given = (*bounds, *shape.multiples, *shape.avoided)

@@ -131,3 +131,16 @@ def test_an_automaton_too_large_is_a_guard() -> None:
         "9999991",
         "19999982",
     ]
+
+
+def test_bounded_numbers_are_read_with_exponents() -> None:
+    bounded = language({"type": "number", "minimum": 0, "maximum": 1}, "any")
+    assert [text for text in ("1e-07", "10E-1", "5e-324", "0e9", "1e0") if not bounded.takes(text)] == []
+    assert [text for text in ("1.1e0", "1e1", "-1e-9", "12e-1") if bounded.takes(text)] == []
+    even = language({"type": "integer", "multipleOf": 2, "maximum": 1000}, "any")
+    assert [text for text in ("1e3", "20e-1", "1.2e1") if not even.takes(text)] == []
+    assert [text for text in ("1e4", "1e0", "15e-1", "1.25e2") if even.takes(text)] == []
+    assert not language(
+        {"$schema": "http://json-schema.org/draft-04/schema#", "type": "integer", "maximum": 9}, "any"
+    ).takes("1e0")
+    assert not language({"type": "number", "maximum": 1}, "spaced").takes("1e-7")
