@@ -30,7 +30,7 @@ from .automaton.memory import (
 )
 from .automaton.network import Network, build_network
 from .errors import Note, SchemaWarning, UnsatisfiableGrammar
-from .ir import IR, Builder
+from .ir import IR, Builder, Kind
 from .limits import DEFAULT_LIMITS, Limits
 from .masks.narrow import Narrower
 from .masks.open_guards import OpenGuards
@@ -57,7 +57,8 @@ class CompiledGrammar:
         self.num_words = (vocabulary.size + 31) // 32
         self.tables: Memory = wrap(vocabulary.tables)
         self.machine = Machine(build_network(ir, limits=limits), self.num_words, limits)
-        self.narrower = Narrower(self.machine, self.tables, ir.guards) if ir.guards else None
+        has_guards = bool((self.machine.network.steps[:, 0] == Kind.GUARD).any())
+        self.narrower = Narrower(self.machine, self.tables, ir.guards) if has_guards else None
         self._open_guards: OpenGuards | None = None
         self.spelling = Spelling.needed(self.machine, self.tables, vocabulary)
         if self.spelling is not None and not self.spelling.is_live(self.machine.start):
@@ -70,7 +71,7 @@ class CompiledGrammar:
     @property
     def open_guards(self) -> OpenGuards | None:
         """Tells where a guard is still to be asked about what was begun; ``None`` without guards."""
-        if self._open_guards is None and self.ir.guards:
+        if self._open_guards is None and self.narrower is not None:
             self._open_guards = OpenGuards(self.machine, self.ir.guards)
         return self._open_guards
 

@@ -72,7 +72,7 @@ class Matcher:
         self._lock = self._machine.lock
         self._tokens: list[int | bytes] = []  # bytes: text consumed without tokens
         self._terminated = False
-        self._judge = Judge(grammar.ir.guards) if grammar.ir.guards else None
+        self._judge = Judge(grammar.ir.guards) if grammar.narrower is not None else None
         with self._lock:
             self._history: list[int] = [self._machine.start]
             self._machine.tenants.add(self)

@@ -106,10 +106,6 @@ class Lowering:
         self.builder = prelude.builder
         self.any_order = any_order
         """Whether the properties of an object may come in any order."""
-        self.distinct_name = self.builder.guard(DistinctNames())
-        """Stands behind each undeclared name."""
-        self.distinct_item = self.builder.guard(DistinctItems())
-        """Stands behind each item of an array whose items must differ."""
         self.layout = prelude.layout
         self.problems: dict[Problem, None] = {}
         self.kept: list[object] = []
@@ -177,6 +173,16 @@ class Lowering:
         parts.extend(self._shape(array, depth) for array in node.arrays if array.productive)
         parts.extend(self._shape(shape, depth) for shape in node.objects if shape.productive)
         return parts[0] if len(parts) == 1 else builder.alternation(*parts)
+
+    @property
+    def distinct_name(self) -> NodeId:
+        """Stands behind each undeclared name."""
+        return self.builder.guard(DistinctNames())
+
+    @property
+    def distinct_item(self) -> NodeId:
+        """Stands behind each item of an array whose items must differ."""
+        return self.builder.guard(DistinctItems())
 
     def checked(self, node: NodeId, checks: Iterable[ValidValue]) -> NodeId:
         """The node with guards behind it."""

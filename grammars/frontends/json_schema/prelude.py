@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from ...guards import DistinctNames
 from ...ir import Builder, NodeId
 from ...ir.charset import ANY, JSON_TEXT, Charset, intersection
 from . import numbers
@@ -189,7 +190,7 @@ def _build_values(prelude: Prelude) -> None:
     for depth in depths:
         frame = prelude.frame(depth)
         inside = builder.call(value_rules[prelude.free_depth(layout.inside(depth))])
-        member = builder.sequence(prelude.string, frame.colon, inside)
+        member = builder.sequence(prelude.string, builder.guard(DistinctNames()), frame.colon, inside)
         for name, item, opening, closing, empty, table in (
             ("object", member, frame.open_object, frame.close_object, frame.empty_object, prelude.objects),
             ("array", inside, frame.open_array, frame.close_array, frame.empty_array, prelude.arrays),

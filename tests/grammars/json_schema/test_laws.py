@@ -57,6 +57,17 @@ def test_values_are_taken_exactly_if_valid(data: st.DataObject, schema: Any, whi
         assert accepted == _valid(schema, value), (schema, value)
 
 
+def _repeats_a_name(text: bytes) -> bool:
+    repeated = []
+
+    def note(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        repeated.append(len({name for name, _ in pairs}) < len(pairs))
+        return dict(pairs)
+
+    json.loads(text, object_pairs_hook=note)
+    return any(repeated)
+
+
 @settings(max_examples=examples(40), deadline=None, suppress_health_check=SLOW)
 @given(data=st.data(), schema=json_schemas(), whitespace=st.sampled_from(sorted(DUMPS)))
 def test_every_text_of_the_language_is_valid(data: st.DataObject, schema: Any, whitespace: str) -> None:
@@ -64,7 +75,9 @@ def test_every_text_of_the_language_is_valid(data: st.DataObject, schema: Any, w
     assume(taken is not None)
     assert taken is not None
     text = data.draw(sentences(taken.ir))
-    assert taken.takes(text)
+    if not taken.takes(text):  # only a guard can tell, and sentences are drawn without asking it
+        assert _repeats_a_name(text), (schema, text)
+        return
     value = json.loads(text)
     assert _valid(schema, value), (schema, text)
 
