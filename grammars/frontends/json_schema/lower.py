@@ -80,7 +80,7 @@ def lower_json_schema(
     layout = Layout.from_text(whitespace)
     document = load_schema(schema, limits=limits, registry=registry)
     normaliser = Normaliser(document, assert_formats=formats == "assert", relax=on_unsupported == "relax")
-    root = normaliser.node(normaliser.goal(normaliser.references.start))
+    root = normaliser.written(normaliser.goal(normaliser.references.start))
     settle(normaliser.link(root))
     document.raise_problems()
     prelude = prelude_of(layout, integral_fractions=document.draft != Draft.DRAFT4)

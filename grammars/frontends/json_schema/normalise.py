@@ -6,6 +6,7 @@ object or array are only linked (a work list), never descended into.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from ...errors import GrammarError, LimitExceeded, Problem
@@ -84,6 +85,8 @@ class Normaliser:
         self._own: dict[int, Node] = {}
         self._plain: dict[int, Node] = {EVERY: ANY}
         self._in_progress: set[object] = set()
+        self._written: dict[int, tuple[Node, Node]] = {}
+        """By identity of a node: the node, so that no other gets its identity, and what is written for it."""
         self.dependent: dict[tuple[str, str, int], tuple[dict[str, Any], dict[str, Any]]] = {}
         """Schemas of our own making: a property is absent, or present."""
         self._negated: dict[tuple[object, ...], dict[str, Any]] = {}
@@ -426,15 +429,25 @@ class Normaliser:
 
     # -- links --------------------------------------------------------------------------------------------------
 
+    def written(self, goal: Goal) -> Node:
+        """The node of a goal as it is linked and written: witnesses are told by what they are.
+
+        It is another one than is combined and negated: alternatives say no longer what they have in common.
+        """
+        node = self.node(goal)
+        if not any(shape.witnesses for shape in node.objects):
+            return node
+        known = self._written.get(id(node))
+        if known is None:
+            shapes = (one for shape in node.objects for one in witnessed(shape, self.node, self.validity))
+            known = self._written[id(node)] = node, replace(node, objects=tuple(shapes))
+        return known[1]
+
     def link(self, root: Node) -> list[ArrayShape | ObjectShape]:
         """Make the nodes below every array and object that ``root`` can reach; those shapes, parents first."""
         found: list[ArrayShape | ObjectShape] = []
 
         def visit(node: Node) -> None:
-            if any(shape.witnesses for shape in node.objects):
-                node.objects = tuple(
-                    one for shape in node.objects for one in witnessed(shape, self.node, self.validity)
-                )
             for shape in node.objects:
                 if not shape.linked:
                     shape.linked = True
@@ -445,7 +458,7 @@ class Normaliser:
                     found.append(array)
 
         visit(root)
-        make = self.node
+        make = self.written
         for shape in found:
             if isinstance(shape, ObjectShape):
                 for node in link_object(shape, make, self.validity):

@@ -195,3 +195,10 @@ def test_a_negation_of_itself_has_no_meaning() -> None:
     assert nested.takes_value({"a": 1})
     assert not nested.takes_value({"a": {"a": 1}})
     assert nested.takes_value({"a": {"a": {"a": 1}}})
+
+
+@pytest.mark.parametrize("text", ['[{"a":1}]', '[{"b":1}]', '[{"a":1},{"b":1}]', "[]", "[1]", '{"a":1}'])
+def test_what_was_written_already_is_still_negated_whole(text: str) -> None:
+    """One branch has items with some name that breaks a rule; the other is its negation."""
+    schema = {"if": {"items": {"oneOf": [{}, {"propertyNames": {"pattern": "^a"}}]}}, "else": {}}
+    assert language(schema).takes(text)
