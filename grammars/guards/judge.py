@@ -12,6 +12,8 @@ from .reading import Reading, Seen
 __all__ = ["Judge"]
 
 MOST_ANSWERS = 4_096
+LONGEST_ANSWERED = 256
+"""Bytes; what is longer comes by itself, not among the tokens of a bitmask, and would fill the memory."""
 
 
 class Judge:
@@ -27,6 +29,7 @@ class Judge:
         "_lengths",
         "_places",
         "_seen",
+        "_way",
         "compares",
         "marks",
         "passes",
@@ -51,6 +54,8 @@ class Judge:
         self._counts: list[int] = [0]  # of the pieces up to each place
         self._seen: dict[int, Seen] = {}
         self._answers: dict[tuple[int, bytes], bool] = {}
+        self._way: tuple[bytes, int, Place] | None = None
+        """How far it was looked ahead last: the bytes, ``begin``, and the place behind them."""
 
     @property
     def num_pieces(self) -> int:
@@ -70,6 +75,7 @@ class Judge:
         size = len(self.text)
         begin = self._begins[-1] - size if self._begins else -1
         self._places.append(self._ahead(joined, begin if 0 < begin <= len(joined) else -1))
+        self._way = None
         self._counts.append(self._counts[-1] + len(pieces))
         self.text += joined
         self._lengths.append(len(self.text))
@@ -87,6 +93,7 @@ class Judge:
             while self._begins and self._begins[-1] > len(self.text):
                 self._begins.pop()
             self._answers.clear()
+            self._way = None
 
     def copy(self) -> Judge:
         """An independent judge of the same text."""
@@ -114,15 +121,18 @@ class Judge:
         if answer is None:
             reading = Reading(self.text, ahead, self._ahead(ahead, begin), self._seen)
             answer = self.questions[guard].holds(reading)
-            if len(self._answers) < MOST_ANSWERS:
+            if len(self._answers) < MOST_ANSWERS and len(ahead) <= LONGEST_ANSWERED:
                 self._answers[guard, ahead] = answer
         return answer
 
     def _ahead(self, ahead: bytes, begin: int) -> Place:
-        size = len(self.text)
-        if begin < 0:
-            return advance(self._places[-1], ahead, size)
-        return advance(starting_at(size + begin), ahead[begin:], size + begin)
+        size, done = len(self.text), max(begin, 0)
+        place = self._places[-1] if begin < 0 else starting_at(size + begin)
+        if self._way is not None and self._way[1] == begin and ahead.startswith(self._way[0]):
+            done, place = len(self._way[0]), self._way[2]  # so that long texts are read once, not from each guard on
+        place = advance(place, ahead[done:], size + done)
+        self._way = ahead, begin, place
+        return place
 
     @property
     def is_in_string(self) -> bool:

@@ -22,7 +22,7 @@ def run_past_guards(
     ``judge`` is called when it is first needed, and stands where ``data[first]`` begins.
     """
     stopped = wrap(np.empty(1, np.int32))
-    whole = first
+    whole, text = first, words_of(data)[first:end].astype(np.uint8).tobytes()
     begin = -1
     has_passed = False
     while True:
@@ -34,7 +34,7 @@ def run_past_guards(
             if configuration > 0 and has_passed:
                 judge().passes.append(judge().num_pieces)
             return configuration
-        ahead = bytes(words_of(data)[whole : at + 1].astype(np.uint8))
+        ahead = text[: at + 1 - whole]
         code = int(memory[int(memory[TRANSITIONS]) + 256 * configuration + ahead[-1]])
         guards = guards_of(memory, code)
         denied = [guard for guard in guards if not judge().agrees(guard, ahead, begin)]
