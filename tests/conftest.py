@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
-# Deadlines are off: the first call of a kernel compiles it, and the machines of CI are shared. A plain run draws the same
-# examples each time, so that it fails for what was changed; `make fuzz` draws others.
+# Deadlines are off: the first call of a kernel compiles it, and the machines of CI are shared. A plain run draws the
+# same examples each time, so that it fails for what was changed; `make fuzz` draws others.
 settings.register_profile("default", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile(
     "fuzz", parent=settings.get_profile("default"), max_examples=5_000, derandomize=False, print_blob=True
