@@ -79,7 +79,15 @@ def page() -> str:
         "seconds (with offsets of whole quarters of an hour, as all have been since there are leap seconds).\n"
         "Host names are written in ASCII and without `xn--` labels; regular expressions (of ECMA-262, without annex\n"
         "B) without back-references, with one named group at most, and with bounds that their first digits put in\n"
-        "order.\n"
+        "order.\n\n"
+        "## Spellings\n\n"
+        'Texts are written in one canonical spelling. `whitespace="any"` reads every spelling of JSON but these:\n\n'
+        "- numbers whose exponent no double can hold (`1e400`), for most readers make infinity of them\n"
+        "- a given number (`enum`, `const`), or an integer without bounds, whose exponent moves digits across the\n"
+        "  point (`10e-1`, `1.5e1`)\n"
+        "- `-0` as an integer in draft 4\n"
+        "- half of a surrogate pair, which is no character\n"
+        "- values that a guard is asked about and that are nested beyond Python's own limit, about 1,000 levels\n"
     )
 
 
