@@ -105,12 +105,17 @@ def document(number: int) -> bytes:
     return f'{{"text": "order {number}"}}\n'.encode()
 
 
+def hear_interrupts() -> None:
+    """What a shell starts in the background ignores Ctrl-C, and so would what it starts."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.fixture
 def extract_fed(tiny_model: Path) -> Iterator[subprocess.Popen[bytes]]:
     """The command, reading JSON Lines from a pipe that the test feeds: it waits whenever the test wants it to."""
     arguments = ["extract", "-", "--text-field", "text", "--fields", FIELDS, "--model", str(tiny_model)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(command(arguments), bufsize=0, **pipes) as process:
+    with subprocess.Popen(command(arguments), bufsize=0, preexec_fn=hear_interrupts, **pipes) as process:
         yield process
         process.kill()
 
