@@ -23,7 +23,7 @@ endif
 help:
 	@echo "make demo    extract JSON from the documents in examples/ with the small embedded model"
 	@echo "make env     make .venv with everything that developing needs"
-	@echo "make test    run every test, those of the kernels once more as checked Python"
+	@echo "make test    run every test, those of the kernels first as checked Python"
 	@echo "make lint    ruff, mypy, and the layers of imports"
 	@echo "make fuzz    the property tests, for long"
 	@echo "make bench   the benchmarks"
@@ -59,8 +59,8 @@ demo: $(RUN_STAMP)
 
 test: $(TEST_STAMP)
 	@$(BIN)/python -m tests.official_suite || echo "tests with the official suite are skipped" >&2
-	@$(BIN)/python -m pytest
 	@CONSTRAINED_CHECKED=1 $(BIN)/python -m pytest -q tests/grammars/automaton tests/grammars/masks
+	@$(BIN)/python -m pytest
 
 lint: $(TEST_STAMP)
 	$(BIN)/ruff check .
