@@ -11,13 +11,10 @@ is JSON.
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
 import sys
 import time
 from collections import Counter
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -25,8 +22,8 @@ import grammars
 from constrained.testing.walks import POLICIES, random_walk, walking_vocabulary
 from grammars.ir.nodes import Kind
 
-from .engines import ENGINES, llama3_encoding, make_engines
-from .masks import WARM_UP, Outcome, TimedOut, attempt, best_of, read_rows, report, time_limit
+from .engines import llama3_encoding, make_engines
+from .masks import WARM_UP, Outcome, TimedOut, attempt, best_of, parser_of_engines, read_rows, report, time_limit
 from .schema_order import as_text
 
 NAMES_ALONE = "asks only whether names differ"
@@ -99,13 +96,7 @@ def slowest(rows: list[dict[str, Any]], outcomes: list[Outcome], count: int) -> 
 
 def main() -> None:
     """Run the benchmark from the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else "")
-    folder = os.environ.get("CONSTRAINED_DATA", "../shared/data")
-    parser.add_argument("--data", type=Path, default=Path(folder) / "maskbench_dev.jsonl.gz")
-    parser.add_argument("--limit", type=int, help="a random sample of so many schemas")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--engines", default="constrained,llguidance", help=f"of {', '.join(ENGINES)}")
-    parser.add_argument("--repeat", type=int, default=1)
+    parser = parser_of_engines(__doc__)
     parser.add_argument("--walks", type=int, default=4, help="random walks a schema")
     parser.add_argument("--seconds", type=float, default=20.0, help="time-out a schema and engine")
     options = parser.parse_args()

@@ -159,15 +159,21 @@ def read_rows(path: Path, limit: int | None, seed: int) -> list[dict[str, Any]]:
     return random.Random(seed).sample(rows, limit) if limit and limit < len(rows) else rows
 
 
-def main() -> None:
-    """Run the benchmark from the command line."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else "")
+def parser_of_engines(document: str | None) -> argparse.ArgumentParser:
+    """The options that all have who run engines over schemas; ``document``: the docstring of the script."""
+    parser = argparse.ArgumentParser(description=document.split("\n")[0] if document else "")
     folder = os.environ.get("CONSTRAINED_DATA", "../shared/data")
     parser.add_argument("--data", type=Path, default=Path(folder) / "maskbench_dev.jsonl.gz")
     parser.add_argument("--limit", type=int, help="a random sample of so many schemas")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--engines", default="constrained,llguidance", help=f"of {', '.join(ENGINES)}")
     parser.add_argument("--repeat", type=int, default=1)
+    return parser
+
+
+def main() -> None:
+    """Run the benchmark from the command line."""
+    parser = parser_of_engines(__doc__)
     parser.add_argument("--seconds", type=float, default=20.0, help="time-out a schema and engine")
     parser.add_argument("--reasons", action="store_true", help="print why schemas were refused or judged wrongly")
     options = parser.parse_args()

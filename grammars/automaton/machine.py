@@ -37,7 +37,6 @@ from .memory import (
     MAX_SETS,
     MAX_STACKS,
     NUM_CONFIGURATIONS,
-    NUM_GUARDS,
     NUM_ITEMS,
     NUM_SETS,
     NUM_STACKS,
@@ -137,7 +136,6 @@ class Machine:
             offset += length
         finalize(self, pool.give_back, memory)
         memory[NUM_STATES] = num_states
-        memory[NUM_GUARDS] = network.num_guards
         memory[START_STATE] = network.start
         memory[SET_WIDTH], memory[MAX_SETS], memory[SET_TABLE_SIZE] = width, max_sets, table_size
         return wrap(memory)

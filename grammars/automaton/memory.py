@@ -99,16 +99,15 @@ SET_TABLE_SIZE: Final = 50  # power of two
 SET_WIDTH: Final = 51  # words of bits of a set
 NUM_WORDS: Final = 52  # int32 words of a token bitmask
 NUM_STATES: Final = 53
-NUM_GUARDS: Final = 54
-START_STATE: Final = 55
-START: Final = 56  # the first configuration
+START_STATE: Final = 54
+START: Final = 55  # the first configuration
 
 # -- header: counters for measuring -------------------------------------------------------------------------------
-COUNT_STEPS: Final = 57
-COUNT_WALKS: Final = 58
-COUNT_VISITED: Final = 59
+COUNT_STEPS: Final = 56
+COUNT_WALKS: Final = 57
+COUNT_VISITED: Final = 58
 
-CLOSURE_FIRST: Final = 60  # where the queue of the open closure begins; it goes round
+CLOSURE_FIRST: Final = 59  # where the queue of the open closure begins; it goes round
 
 HEADER_WORDS: Final = 64
 

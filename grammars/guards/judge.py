@@ -9,11 +9,16 @@ from .place import ESCAPE, STRING, Place, advance, starting_at
 from .questions import Ahead, Comparison, JsonBegins, Question
 from .reading import Reading, Seen
 
-__all__ = ["Judge"]
+__all__ = ["Judge", "marks_of"]
 
 MOST_ANSWERS = 4_096
 LONGEST_ANSWERED = 256
 """Bytes; what is longer comes by itself, not among the tokens of a bitmask, and would fill the memory."""
+
+
+def marks_of(guards: Sequence[Hashable]) -> frozenset[int]:
+    """The guards of an IR that ask nothing, but say where JSON begins."""
+    return frozenset(guard for guard, question in enumerate(guards) if isinstance(question, JsonBegins))
 
 
 class Judge:
@@ -40,7 +45,7 @@ class Judge:
     def __init__(self, guards: Sequence[Hashable]) -> None:
         """``guards``: those of an IR, each a :class:`Question`."""
         self.questions = cast(Sequence[Question], guards)
-        self.marks = frozenset(guard for guard, one in enumerate(self.questions) if isinstance(one, JsonBegins))
+        self.marks = marks_of(guards)
         """The guards that only say where JSON begins."""
         self.passes: list[int] = []
         """Pieces during which some guard was asked and agreed."""

@@ -28,7 +28,7 @@ from ..automaton.memory import (
     wrap,
 )
 from ..automaton.transitions import filtered_transition
-from ..guards.judge import Judge
+from ..guards.judge import Judge, marks_of
 from ..guards.reading import canonical_text, string_text
 from ..jit import copy_words, inlined, kernel
 from ..vocabulary.bitmask import TokenBitmask
@@ -98,7 +98,7 @@ class Narrower:
     def __init__(self, machine: Machine, tables: Memory, guards: Sequence[Hashable]) -> None:
         """``guards``: those of the machine's grammar."""
         self.machine = machine
-        self.marks = Judge(guards).marks
+        self.marks = marks_of(guards)
         self.num_guards = len(guards)
         self.memory = machine.memory
         self.tables = tables

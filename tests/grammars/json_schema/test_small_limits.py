@@ -34,7 +34,7 @@ def small_limits() -> Iterator[None]:
         yield
 
 
-def _judged_alike(schema: Any, values: list[Any]) -> None:
+def assert_judged_alike(schema: Any, values: list[Any]) -> None:
     try:
         taken = language(schema)
     except UnsatisfiableGrammar:
@@ -53,7 +53,7 @@ def _judged_alike(schema: Any, values: list[Any]) -> None:
 )
 def test_names_of_properties(first: Any, second: Any, values: list[Any]) -> None:
     for schema in ({"type": "object", "not": first}, {"oneOf": [first, second]}, {"anyOf": [first, second]}, first):
-        _judged_alike(schema, values)
+        assert_judged_alike(schema, values)
 
 
 @settings(max_examples=20, deadline=None, suppress_health_check=SLOW)
@@ -64,7 +64,7 @@ def test_names_of_properties(first: Any, second: Any, values: list[Any]) -> None
 )
 def test_items(first: Any, second: Any, values: list[Any]) -> None:
     for schema in ({"allOf": [first, second]}, {"type": "array", "not": first}, {"oneOf": [first, second]}):
-        _judged_alike(schema, values)
+        assert_judged_alike(schema, values)
 
 
 @settings(max_examples=20, deadline=None, suppress_health_check=SLOW)
@@ -73,4 +73,4 @@ def test_items(first: Any, second: Any, values: list[Any]) -> None:
     values=st.lists(st.sampled_from(test_unevaluated.OBJECTS), min_size=4, max_size=4),
 )
 def test_what_is_not_evaluated(inner: dict[str, Any], values: list[Any]) -> None:
-    _judged_alike({**inner, "unevaluatedProperties": False}, values)
+    assert_judged_alike({**inner, "unevaluatedProperties": False}, values)
