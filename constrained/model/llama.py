@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -14,7 +15,7 @@ from constrained.model.kv_cache import KVCache
 from constrained.model.layers import Block, Linear, Pass, RMSNorm
 from constrained.model.rope import RotaryTables
 
-__all__ = ["PREFILL_CHUNK", "Llama"]
+__all__ = ["PREFILL_CHUNK", "Llama", "check_rows"]
 
 #: Most tokens of one pass; a longer prompt is cut, so that activations stay small.
 PREFILL_CHUNK = 512
@@ -90,6 +91,24 @@ class Llama(nn.Module):
             return torch.cat(logits, dim=1)  # (B, T, V)
         return self._scores(hidden[:, -1])  # (B, V)
 
+    def forward_rows(
+        self, rows: Sequence[Sequence[int]], caches: Sequence[KVCache], *, all_positions: bool = False
+    ) -> Tensor:
+        """Append the ids of each row (one at least) to its own cache, of one row and any length; logits in float32.
+
+        Logits have shape (B, V) and belong to the last position of each row, or, with ``all_positions``, to every
+        position, row after row: (T1 + T2 + ... , V). Raises as :meth:`forward` does, before anything is written.
+        """
+        check_rows(rows, caches)
+        inputs = [torch.tensor([list(row)], dtype=torch.int64) for row in rows]  # (1, T) each
+        for token_ids, cache in zip(inputs, caches, strict=True):
+            self._check(token_ids, cache)
+        logits = [
+            self.forward(token_ids, cache, all_positions=all_positions).view(-1, self.vocab_size)
+            for token_ids, cache in zip(inputs, caches, strict=True)
+        ]
+        return torch.cat(logits)
+
     def _check(self, token_ids: Tensor, cache: KVCache) -> None:
         if token_ids.dim() != 2 or token_ids.shape[0] != cache.batch_size or token_ids.shape[1] < 1:
             raise ValueError(
@@ -131,3 +150,16 @@ class Llama(nn.Module):
         """Logits in float32 of hidden states (..., hidden)."""
         head = self.embedding if self.unembedding is None else self.unembedding
         return head(self.norm(hidden)).float()  # type: ignore[no-any-return]
+
+
+def check_rows(rows: Sequence[Sequence[int]], caches: Sequence[KVCache]) -> None:
+    """Raise ValueError unless there is a cache of one row for each row, and no cache twice."""
+    if not rows or len(rows) != len(caches):
+        raise ValueError(f"expected as many rows as caches, one at least, got {len(rows)} and {len(caches)}")
+    if len({id(cache) for cache in caches}) < len(caches):
+        raise ValueError("caches: expected one for each row, got the same cache twice")
+    for index, (row, cache) in enumerate(zip(rows, caches, strict=True)):
+        if not len(row):
+            raise ValueError(f"rows[{index}]: expected one token id at least, got none")
+        if cache.batch_size != 1:
+            raise ValueError(f"caches[{index}]: expected a cache of one row, got one of {cache.batch_size}")

@@ -80,6 +80,34 @@ def test_rows_do_not_see_each_other() -> None:
         assert_same_logits(our_logits(model, TOKEN_IDS[row : row + 1]), WHOLE[None][row : row + 1])
 
 
+def test_rows_of_any_length_run_together() -> None:
+    model, caches = MODELS[None], [MODELS[None].new_cache(1, LENGTH) for _ in range(3)]
+    ids = [TOKEN_IDS[0, :7].tolist(), TOKEN_IDS[1, :2].tolist(), TOKEN_IDS[1, :1].tolist()]
+    last = model.forward_rows(ids, caches)
+    assert_same_logits(last, torch.stack([WHOLE[None][0, 6], WHOLE[None][1, 1], WHOLE[None][1, 0]]))
+    following = model.forward_rows([TOKEN_IDS[1, 1:4].tolist(), TOKEN_IDS[0, 7:8].tolist()], [caches[2], caches[0]])
+    assert_same_logits(following, torch.stack([WHOLE[None][1, 3], WHOLE[None][0, 7]]))
+    every = model.forward_rows([[*TOKEN_IDS[1, 2:4]], [*TOKEN_IDS[0, 8:9]]], [caches[1], caches[0]], all_positions=True)
+    assert_same_logits(every, torch.cat([WHOLE[None][1, 2:4], WHOLE[None][0, 8:9]]))
+    assert [cache.length for cache in caches] == [9, 4, 4]
+
+
+def test_rows_that_do_not_fit_change_nothing() -> None:
+    model = MODELS[None]
+    short, long = model.new_cache(1, 2), model.new_cache(1, 9)
+    for rows, caches, message in (
+        ([[1, 2], [3, 4, 5]], [long, short], "3 tokens are needed"),
+        ([[1, 2], [97]], [long, short], "expected ids from 0 to 96"),
+        ([[1], []], [long, short], r"rows\[1\]: expected one token id at least"),
+        ([[1]], [long, short], "as many rows as caches"),
+        ([[1], [2]], [long, long], "the same cache twice"),
+        ([[1]], [model.new_cache(2, 9)], "expected a cache of one row"),
+    ):
+        with pytest.raises((ValueError, ContextTooLong), match=message):
+            model.forward_rows(rows, caches)
+    assert (short.length, long.length) == (0, 0)
+
+
 def test_logits_can_be_changed_in_place() -> None:
     model = MODELS[None]
     logits = model.forward(TOKEN_IDS, model.new_cache(2, LENGTH))
