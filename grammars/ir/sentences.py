@@ -8,7 +8,7 @@ from __future__ import annotations
 import heapq
 import json
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol, TypeVar
 
 from ..errors import UnsatisfiableGrammar
@@ -93,7 +93,7 @@ _PRINTABLE = bytes(range(0x20, 0x7F))
 
 
 class Shape:
-    """The nodes' children, and how deep the least deep text of each node is."""
+    """The nodes' children, how deep the least deep text of each node is, and how long its shortest one."""
 
     def __init__(self, ir: IR) -> None:
         self.ir = ir
@@ -101,40 +101,100 @@ class Shape:
         listed, rules = ir.children.tolist(), ir.rules.tolist()
         self.children = [_children_of(node, listed, rules) for node in self.nodes]
         self.heights = self._heights()
+        self.lengths = self._lengths()
+        self._walked: dict[int, dict[int, list[Edge]]] = {}
+        self._ways: dict[int, list[int]] = {}
 
-    def _heights(self) -> list[int]:
-        """Knuth's generalisation of Dijkstra's algorithm: heights become known in rising order."""
-        heights = [NEVER] * len(self.nodes)
+    def ways(self, node: int) -> list[int]:
+        """The children of a choice that some text has, those with the shortest first."""
+        if node not in self._ways:
+            possible = [child for child in self.children[node] if self.heights[child] < NEVER]
+            self._ways[node] = sorted(possible, key=lambda child: (self.lengths[child], self.heights[child]))
+        return self._ways[node]
+
+    def _least(self, own: Callable[[int], int], joined: Callable[[int], int]) -> list[int]:
+        """The least cost of each node, by Knuth's generalisation of Dijkstra's algorithm: costs come in rising order.
+
+        ``own`` is the cost of a node that needs none of its children (``NEVER`` if it does), ``joined`` of one whose
+        children are known: of all of them for a sequence, of the first otherwise. It is never less than theirs.
+        """
+        costs = [NEVER] * len(self.nodes)
         parents: list[list[int]] = [[] for _ in self.nodes]
         missing = [0] * len(self.nodes)
         heap: list[tuple[int, int]] = []
-        for node, (kind, first, second, _) in enumerate(self.nodes):
+        for node, (kind, *_) in enumerate(self.nodes):
             for child in set(self.children[node]):
                 parents[child].append(node)
             missing[node] = len(set(self.children[node])) if kind == Kind.SEQUENCE else 1
-            if kind == Kind.REPEAT and second == 0:
-                heap.append((1, node))
-            elif kind == Kind.FRAGMENT:
-                if 0 in steps_to_end(self.edges(first)):
-                    heap.append((0, node))
-            elif not self.children[node] and kind != Kind.NEVER:
-                heap.append((0, node))
+            cost = own(node)
+            if cost < NEVER:
+                heap.append((cost, node))
         heapq.heapify(heap)
+        self._costs = costs
         while heap:
-            height, node = heapq.heappop(heap)
-            if heights[node] < NEVER:
+            cost, node = heapq.heappop(heap)
+            if costs[node] < NEVER:
                 continue
-            heights[node] = height
+            costs[node] = cost
             for parent in parents[node]:
                 missing[parent] -= 1
                 if missing[parent] == 0:
-                    heapq.heappush(heap, (height + 1, parent))
-        return heights
+                    heapq.heappush(heap, (joined(parent), parent))
+        return costs
+
+    def _heights(self) -> list[int]:
+        def joined(node: int) -> int:
+            known = (self._costs[child] for child in self.children[node])
+            return 1 + max(cost for cost in known if cost < NEVER)
+
+        return self._least(self._own_height, joined)
+
+    def _own_height(self, node: int) -> int:
+        kind, first, second, _ = self.nodes[node]
+        if kind == Kind.REPEAT and second == 0:
+            return 1
+        if kind == Kind.FRAGMENT:
+            return 0 if 0 in steps_to_end(self.edges(first)) else NEVER
+        return 0 if not self.children[node] and kind != Kind.NEVER else NEVER
+
+    def _lengths(self) -> list[int]:
+        def joined(node: int) -> int:
+            known = [self._costs[child] for child in self.children[node]]
+            kind, _, minimum, _ = self.nodes[node]
+            if kind == Kind.SEQUENCE:
+                return min(sum(known), NEVER)
+            return min(known) * minimum if kind == Kind.REPEAT and minimum else min(known)
+
+        return self._least(self._own_length, joined)
+
+    def _own_length(self, node: int) -> int:
+        kind, first, second, third = self.nodes[node]
+        match kind:
+            case Kind.LITERAL:
+                return second
+            case Kind.FRAGMENT:
+                return steps_to_end(self.edges(first)).get(0, NEVER)
+            case Kind.JSON_STRINGS:
+                return 2 if third & 2 else 2 + min((len(text) for text in self.given(node)), default=NEVER)
+            case Kind.REPEAT:
+                return 0 if second == 0 else NEVER
+        return 0 if not self.children[node] and kind != Kind.NEVER else NEVER
 
     def edges(self, fragment: int) -> list[Edge]:
         """The edges of a fragment."""
         first, end = self.ir.fragments[fragment : fragment + 2].tolist()
         return list(self.ir.fragment_edges[first:end].tolist())
+
+    def walked(self, fragment: int) -> dict[int, list[Edge]]:
+        """The edges out of each state of a fragment that lead to its end, those that lead there soonest first."""
+        if fragment not in self._walked:
+            edges = self.edges(fragment)
+            steps = steps_to_end(edges)
+            out: dict[int, list[Edge]] = {}
+            for edge in sorted((edge for edge in edges if edge[3] in steps), key=lambda edge: steps[edge[3]]):
+                out.setdefault(edge[0], []).append(edge)
+            self._walked[fragment] = out
+        return self._walked[fragment]
 
     def given(self, node: int) -> list[str]:
         """The texts that a JSON_STRINGS node names."""
@@ -166,7 +226,7 @@ def draw_sentence(shape: Shape, choices: Choices, *, max_depth: int, soft_length
             case Kind.LITERAL:
                 text += shape.ir.data[first : first + second].tobytes()
             case Kind.FRAGMENT:
-                text += _walk(choices, shape.edges(first), is_deep)
+                text += _walk(choices, shape.walked(first), 0 if is_deep else soft_length - len(text))
             case Kind.JSON_STRINGS:
                 text += _string(choices, shape.given(node), every=bool(third & 1), others=bool(third & 2))
             case Kind.SEQUENCE:
@@ -177,7 +237,7 @@ def draw_sentence(shape: Shape, choices: Choices, *, max_depth: int, soft_length
                 count = choices.integer(second, most) if possible and not is_deep else second
                 pending += [(first, depth + 1)] * count
             case Kind.ALTERNATION | Kind.LITERALS | Kind.CALL:
-                ways = [child for child in children if shape.heights[child] < NEVER]
+                ways = shape.ways(node)
                 least = min(ways, key=shape.heights.__getitem__)
                 way = least if is_deep or len(ways) == 1 else choices.one_of(ways)
                 pending.append((way, depth + 1))
@@ -201,24 +261,22 @@ def steps_to_end(edges: Sequence[Sequence[int]]) -> dict[int, int]:
     return steps
 
 
-def _walk(choices: Choices, edges: list[Edge], is_deep: bool) -> bytes:
-    """A random way through a fragment; after eight edges, or if deep, the shortest."""
-    steps, state, text = steps_to_end(edges), 0, bytearray()
-    taken = 0
+def _walk(choices: Choices, ways_from: dict[int, list[Edge]], room: int) -> bytes:
+    """A random way through a fragment; after as many edges as it has states, or without room, the shortest."""
+    state, text = 0, bytearray()
+    free = min(max(len(ways_from), 8), room)
     while state != 1:
-        ways = [edge for edge in edges if edge[0] == state and edge[3] in steps]
-        if is_deep or taken >= 8:
-            ways = [min(ways, key=lambda edge: steps[edge[3]])]
-        _, low, high, state = ways[0] if len(ways) == 1 else choices.edge(ways)
+        ways = ways_from[state]
+        _, low, high, state = ways[0] if len(ways) == 1 or free <= 0 else choices.edge(ways)
         if low <= high:
             text.append(choices.byte(low, high))
-        taken += 1
+        free -= 1
     return bytes(text)
 
 
 def _string(choices: Choices, given: list[str], *, every: bool, others: bool) -> bytes:
     """A JSON string that means one of the given texts, or one that means none of them, near ones among them."""
-    meant = choices.one_of(given) if not others else _other_text(choices, given)
+    meant = choices.one_of(sorted(given, key=len)) if not others else _other_text(choices, given)
     if not every:
         return json.dumps(meant, ensure_ascii=False).encode()
     return b'"' + b"".join(choices.one_of(spellings(character)) for character in meant) + b'"'
