@@ -7,6 +7,7 @@ are read with ``\\d`` and ``\\w`` of ASCII and a ``$`` that holds at the very en
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
@@ -21,6 +22,9 @@ __all__ = ["AGREED_FORMATS", "JsonschemaJudge", "RepeatedName", "formats_of", "r
 AGREED_FORMATS = frozenset({"date", "ipv4", "ipv6", "uuid", "json-pointer", "unheard-of"})
 """The formats that mean the same to `jsonschema` and to the specification, in both directions."""
 _WIDEST_EXPONENT = 10_000
+_BY_NAME = frozenset({"properties", "patternProperties", "definitions", "$defs", "dependentSchemas", "dependencies"})
+_END = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|\$", re.DOTALL)
+"""An end, or what holds a dollar that is none."""
 
 
 class RepeatedName(ValueError):
@@ -109,7 +113,7 @@ def _translated(schema: Any) -> Any:
         return [_translated(inner) for inner in schema]
     if not isinstance(schema, dict):
         return schema
-    inner = {name: _translated(value) for name, value in schema.items()}
+    inner = {name: _named(value) if name in _BY_NAME else _translated(value) for name, value in schema.items()}
     if isinstance(inner.get("items"), bool):  # which trips the library's unevaluatedItems of 2019-09
         inner["items"] = {} if inner["items"] else {"not": {}}
     if isinstance(inner.get("pattern"), str):
@@ -119,5 +123,10 @@ def _translated(schema: Any) -> Any:
     return inner
 
 
+def _named(schemas: Any) -> Any:
+    """Schemas by names, which may be those of keywords."""
+    return {name: _translated(value) for name, value in schemas.items()} if isinstance(schemas, dict) else schemas
+
+
 def _pattern(pattern: str) -> str:
-    return f"(?a:{pattern.replace('$', chr(92) + 'Z')})"
+    return f"(?a:{_END.sub(lambda part: part[0] if len(part[0]) > 1 else chr(92) + 'Z', pattern)})"
