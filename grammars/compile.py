@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import fields
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -29,6 +30,7 @@ from .automaton.memory import (
     wrap,
 )
 from .automaton.network import Network, build_network
+from .completions import Completions
 from .errors import Note, SchemaWarning, UnsatisfiableGrammar
 from .ir import IR, Builder, Kind
 from .limits import DEFAULT_LIMITS, Limits
@@ -67,6 +69,11 @@ class CompiledGrammar:
     def matcher(self) -> Matcher:
         """A matcher at the beginning of a text."""
         return Matcher(self)
+
+    @cached_property
+    def completions(self) -> Completions:
+        """How few tokens complete a text. Raises :class:`~grammars.errors.NoShortestCompletion` under guards."""
+        return Completions(self)
 
     @property
     def open_guards(self) -> OpenGuards | None:

@@ -14,6 +14,7 @@ __all__ = [
     "CfgError",
     "GrammarError",
     "LimitExceeded",
+    "NoShortestCompletion",
     "Note",
     "Problem",
     "RegexError",
@@ -147,3 +148,15 @@ class CfgError(GrammarError):
         self.line = text.count("\n", 0, position) + 1
         self.column = position - text.rfind("\n", 0, position)
         super().__init__(f"{message}, at {self.line}:{self.column}\n{excerpt(text, position)}")
+
+
+class NoShortestCompletion(GrammarError):
+    """It is not known how few tokens bring a text of the grammar to its end; ``questions`` stand in the way."""
+
+    def __init__(self, questions: Sequence[str]) -> None:
+        self.questions = tuple(questions)
+        super().__init__(
+            "how few tokens complete a text is not known where a grammar asks: "
+            + "; ".join(self.questions)
+            + '. Leave that out of the schema (close its objects, take properties in order), or use on_budget="cut"'
+        )
