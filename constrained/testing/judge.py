@@ -34,7 +34,7 @@ class RepeatedName(ValueError):
 def read_json(text: str | bytes, *, repeated_names: bool = False) -> Any:
     """The value of a text, numbers exactly. Raises :class:`RepeatedName`, and ValueError for what is no JSON."""
     hook = None if repeated_names else _members
-    return json.loads(text, parse_float=Decimal, parse_int=_whole, object_pairs_hook=hook)
+    return json.loads(text, parse_float=Decimal, parse_int=_whole, parse_constant=_no_constant, object_pairs_hook=hook)
 
 
 def formats_of(schema: Any) -> set[str]:
@@ -68,13 +68,26 @@ class JsonschemaJudge:
     def takes(self, text: str | bytes, *, repeated_names: bool = False) -> bool:
         """Whether a text is JSON and valid; with ``repeated_names`` the last of them counts, else there may be none."""
         try:
-            return bool(self._validator.is_valid(read_json(text, repeated_names=repeated_names)))
-        except RepeatedName:
+            value = read_json(text, repeated_names=repeated_names)
+        except ValueError:  # no JSON, no text, or a name twice
             return False
+        return bool(self._validator.is_valid(value))
+
+    def allows(self, value: Any) -> bool:
+        """Whether a value is valid; it is judged as the JSON that :func:`json.dumps` makes of it."""
+        return self.takes(json.dumps(value))
+
+    def problems(self, value: Any) -> list[str]:
+        """What is wrong with a value, in the validator's words; nothing if it is valid."""
+        return [error.message for error in self._validator.iter_errors(read_json(json.dumps(value)))]
 
 
 def _whole(digits: str) -> int | Decimal:
     return int(digits) if len(digits) < 4_000 else Decimal(digits)  # Python reads no longer ones
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"expected JSON, got {name}, which only Python has")
 
 
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -233,8 +233,7 @@ def draw_sentence(shape: Shape, choices: Choices, *, max_depth: int, soft_length
                 pending += [(child, depth + 1) for child in reversed(children)]
             case Kind.REPEAT:
                 possible = shape.heights[first] < NEVER
-                most = second + 3 if third == UNBOUNDED else min(third, second + 3)
-                count = choices.integer(second, most) if possible and not is_deep else second
+                count = _turns(choices, second, third, soft_length - len(text)) if possible and not is_deep else second
                 pending += [(first, depth + 1)] * count
             case Kind.ALTERNATION | Kind.LITERALS | Kind.CALL:
                 ways = shape.ways(node)
@@ -242,6 +241,13 @@ def draw_sentence(shape: Shape, choices: Choices, *, max_depth: int, soft_length
                 way = least if is_deep or len(ways) == 1 else choices.one_of(ways)
                 pending.append((way, depth + 1))
     return bytes(text)
+
+
+def _turns(choices: Choices, least: int, most: int, room: int) -> int:
+    """How often a repeat goes round: a few times, or now and then as often as there is room for."""
+    few = least + 3 if most == UNBOUNDED else min(most, least + 3)
+    many = max(few, least + room if most == UNBOUNDED else min(most, least + room))
+    return choices.integer(least, many if few < many and choices.integer(0, 9) == 9 else few)
 
 
 # -- leaves -----------------------------------------------------------------------------------------------------
@@ -285,7 +291,18 @@ def _string(choices: Choices, given: list[str], *, every: bool, others: bool) ->
 def _other_text(choices: Choices, given: list[str]) -> str:
     texts = {text + tail for text in ["", *given] for tail in ("x", "é", '"')}
     texts |= {text[:-1] for text in given} | {"", "a", "B 2", "\\\n", "😀"}
-    return choices.one_of(sorted(texts - set(given)))
+    near = choices.one_of(sorted(texts - set(given), key=lambda text: (len(text), text)))
+    if choices.integer(0, 3) < 3:
+        return near
+    text = near + "".join(chr(choices.integer(*choices.one_of(_CHARACTERS))) for _ in range(choices.integer(1, 3)))
+    return near if text in given else text
+
+
+_CHARACTERS = (
+    *((0x20, 0x7F), (0x00, 0x1F), (0x80, 0x7FF), (0x800, 0xFFF), (0x1000, 0xCFFF), (0xD000, 0xD7FF), (0xE000, 0xFFFF)),
+    *((0x10000, 0x3FFFF), (0x40000, 0xFFFFF), (0x100000, 0x10FFFF)),
+)
+"""Ranges of characters, by how UTF-8 writes them."""
 
 
 def spellings(character: str) -> list[bytes]:

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from constrained.testing.strategies import grammars_ir, sentences, vocabularies
+from constrained.testing.strategies import grammars as any_grammars
+from constrained.testing.strategies import sentences, vocabularies
 from grammars import (
     CompiledGrammar,
     LimitExceeded,
@@ -60,7 +61,7 @@ class Case:
 
 @st.composite
 def any_cases(draw: st.DrawFn, *, complete: bool = True) -> Case:
-    return Case(draw(grammars_ir()), draw(vocabularies(complete=complete)))
+    return Case(draw(any_grammars()), draw(vocabularies(complete=complete)))
 
 
 cases = any_cases().filter(lambda case: case.has_text)

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from constrained.testing.strategies import grammars_ir, sentences
+from constrained.testing.strategies import grammars as any_grammars
+from constrained.testing.strategies import sentences
 from grammars.ir import IR, Builder, NodeId
 
 from .completion import completion
@@ -64,7 +65,7 @@ def test_only_itself_is_empty() -> None:
     assert not accepts(ir, b"a")
 
 
-@given(grammars_ir(max_rules=3, max_depth=3))
+@given(any_grammars(max_rules=3, max_depth=3))
 @relaxed
 def test_random_grammars(ir: IR) -> None:
     check_against_enumeration(ir)
@@ -81,7 +82,7 @@ def check_against_enumeration(ir: IR) -> None:
             assert chart.is_viable, text
 
 
-@given(st.data(), grammars_ir())
+@given(st.data(), any_grammars())
 @relaxed
 def test_sentences_are_members_and_their_prefixes_viable(data: st.DataObject, ir: IR) -> None:
     recogniser = Recogniser(ir)
@@ -95,7 +96,7 @@ def test_sentences_are_members_and_their_prefixes_viable(data: st.DataObject, ir
     assert chart.is_accepting
 
 
-@given(st.data(), grammars_ir(max_rules=3, max_depth=3))
+@given(st.data(), any_grammars(max_rules=3, max_depth=3))
 @relaxed
 def test_viable_is_exact(data: st.DataObject, ir: IR) -> None:
     """From a viable text some way leads to a member, without ever losing viability."""

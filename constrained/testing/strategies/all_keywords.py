@@ -6,13 +6,14 @@ few names, texts and numbers, so that they have to do with each other.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from hypothesis import strategies as st
 
 from .schemas import json_values
 
-__all__ = ["DRAFTS", "FORMATS", "KEYWORDS", "NAMES", "TEXTS", "keyword_pairs", "keyword_schemas"]
+__all__ = ["DRAFTS", "FORMATS", "KEYWORDS", "NAMES", "TEXTS", "keyword_pairs", "keyword_schemas", "schemas"]
 
 Schema = dict[str, Any] | bool
 
@@ -81,6 +82,29 @@ _NEEDS = {
 """Keywords that mean nothing without another."""
 
 
+@st.composite
+def schemas(
+    draw: st.DrawFn, *, draft: str | None = None, keywords: Collection[str] | None = None, max_depth: int = 2
+) -> Schema:
+    """JSON Schemas, small ones, ``$schema`` included; some allow nothing at all.
+
+    ``draft`` is a key of :data:`DRAFTS` (any of them by default), ``keywords`` the only ones to use beside ``type``,
+    ``enum`` and definitions (all of the draft by default). ValueError for a draft or keywords that there are not.
+
+    >>> from hypothesis import find
+    >>> wanted = schemas(draft="7", keywords=["contains", "uniqueItems"])
+    >>> find(wanted, lambda schema: isinstance(schema, dict) and "uniqueItems" in schema)["uniqueItems"]
+    True
+    """
+    if draft is not None and draft not in DRAFTS:
+        raise ValueError(f"draft: expected one of {', '.join(DRAFTS)}, got {draft!r}")
+    chosen = draw(st.sampled_from(list(DRAFTS))) if draft is None else draft
+    if keywords is not None and not set(keywords) & set(KEYWORDS[chosen]):
+        raise ValueError(f"keywords: expected some of draft {chosen}, got {', '.join(map(repr, keywords)) or 'none'}")
+    most = draw(st.sampled_from((2, 4, 6, 10)))
+    return draw(_roots(chosen, max_depth, 1, most, None if keywords is None else tuple(keywords)))
+
+
 def keyword_schemas(
     draft: str, *, max_depth: int = 2, min_keywords: int = 1, max_keywords: int = 7
 ) -> st.SearchStrategy[Schema]:
@@ -108,8 +132,15 @@ def keyword_pairs(schema: Any, keywords: tuple[str, ...]) -> set[tuple[str, str]
 
 
 @st.composite
-def _roots(draw: st.DrawFn, draft: str, max_depth: int, min_keywords: int, max_keywords: int) -> Schema:
-    writer = _Writer(draw, draft)
+def _roots(
+    draw: st.DrawFn,
+    draft: str,
+    max_depth: int,
+    min_keywords: int,
+    max_keywords: int,
+    keywords: tuple[str, ...] | None = None,
+) -> Schema:
+    writer = _Writer(draw, draft, keywords)
     schema = writer.schema(max_depth, max_keywords, least=min_keywords)
     if isinstance(schema, bool):
         return schema
@@ -130,9 +161,10 @@ def _roots(draw: st.DrawFn, draft: str, max_depth: int, min_keywords: int, max_k
 class _Writer:
     """Draws one schema with its definitions."""
 
-    def __init__(self, draw: st.DrawFn, draft: str) -> None:
+    def __init__(self, draw: st.DrawFn, draft: str, keywords: tuple[str, ...] | None = None) -> None:
         self.draw = draw
         self.draft = draft
+        self.known = tuple(name for name in KEYWORDS[draft] if keywords is None or name in keywords)
         self.old = draft in ("4", "6", "7")
         self.wanted: dict[str, None] = {}
         self.defined: dict[str, Schema] = {}
@@ -143,7 +175,7 @@ class _Writer:
     def schema(self, depth: int, most: int, *, least: int = 1) -> Schema:
         if least == 1 and self.draft != "4" and self.draw(st.integers(0, 9)) == 0:
             return self.draw(st.booleans())
-        known = KEYWORDS[self.draft]
+        known = self.known
         count = self.draw(st.integers(least, most))
         chosen = dict.fromkeys(self.draw(st.lists(st.sampled_from(known), min_size=1, max_size=count, unique=True)))
         for _ in range(count - len(chosen)):  # lists are shorter than they may be for the most part
@@ -177,7 +209,10 @@ class _Writer:
                 return {"type": draw(st.sampled_from(_TYPES))}
             case _:
                 kind = draw(st.sampled_from(("integer", "number", "string")))
-                name = draw(st.sampled_from(_CONCERNS[kind]))
+                names = [name for name in _CONCERNS[kind] if name in self.known]
+                if not names:
+                    return {"type": kind}
+                name = draw(st.sampled_from(names))
                 if self.draft == "4":
                     name = {"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"}.get(name, name)
                 return {"type": kind, name: self.keyword(name, (name,), 0)}

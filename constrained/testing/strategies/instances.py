@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
+from urllib.parse import unquote
 
 from hypothesis import strategies as st
 
@@ -96,8 +97,15 @@ def _applied(schemas: list[Any], root: Any) -> list[dict[str, Any]]:
 
 
 def _target(reference: str, root: Any) -> Any:
+    """What a reference leads to within the schema; nothing known where it leads elsewhere."""
     for part in reference.split("/")[1:]:
-        root = root[part]
+        name = unquote(part).replace("~1", "/").replace("~0", "~")
+        if isinstance(root, list) and name.isdigit() and int(name) < len(root):
+            root = root[int(name)]
+        elif isinstance(root, dict) and name in root:
+            root = root[name]
+        else:
+            return {}
     return root
 
 

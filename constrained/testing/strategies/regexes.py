@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
-__all__ = ["RegexCase", "near_texts", "regex_cases"]
+__all__ = ["RegexCase", "near_texts", "regex_cases", "regexes"]
 
 _LETTERS = "abAB01_- \n.é߀Σσςſk😀"
 _ANY = st.sampled_from(_LETTERS)
@@ -151,3 +151,15 @@ def regex_cases(draw: st.DrawFn, *, flags: bool = True, assertions: bool = False
     pattern = start + separator.join(part.pattern for part in parts)
     members = _joined(parts) if not separator else st.one_of([part.texts for part in parts])
     return RegexCase(pattern, tuple(draw(st.lists(near_texts(members), min_size=6, max_size=6))))
+
+
+def regexes(*, flags: bool = True, assertions: bool = False) -> st.SearchStrategy[str]:
+    """Regular expressions of a few dozen characters, in the dialect of :mod:`re`, so that it can be the judge.
+
+    ``flags``: inline flags, of the whole pattern or of a group; ``assertions``: anchors, word boundaries, look-around.
+    :func:`regex_cases` draws texts with them.
+
+    >>> from hypothesis import given, settings
+    >>> settings(max_examples=10, database=None)(given(regexes())(lambda pattern: re.compile(pattern)))()
+    """
+    return regex_cases(flags=flags, assertions=assertions).map(lambda case: case.pattern)

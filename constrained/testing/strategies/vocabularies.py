@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from hypothesis import strategies as st
 
@@ -13,13 +14,37 @@ __all__ = ["vocabularies"]
 _TEXTS = ("a", "b", "ab", "ba", "aa", "aab", '"', 'a"', '":', "é", "日", "😀", " ", "\n", "{", "}", "0", "1")
 
 
-def vocabularies(*, texts: Sequence[str] = _TEXTS, complete: bool = True) -> st.SearchStrategy[Vocabulary]:
+def vocabularies(
+    *, texts: Sequence[str] = _TEXTS, complete: bool = True, kind: Literal["byte-level", "sentencepiece"] = "byte-level"
+) -> st.SearchStrategy[Vocabulary]:
     """Random vocabularies: merges of ``texts``, characters cut in the middle, empty and doubled tokens, special ids.
 
     ``complete``: every byte is a token, so any text can be written; otherwise only some bytes are. There are one to
-    three end tokens, at random ids, and sometimes ids beyond the tokenizer.
+    three end tokens, at random ids, and sometimes ids beyond the tokenizer. ``kind="sentencepiece"`` has whole
+    characters only, many with a space before them, three special ids first, and behind them the 256 bytes to fall back
+    on (some of them unless ``complete``).
+
+    >>> from hypothesis import find
+    >>> vocabulary = find(vocabularies(kind="sentencepiece"), lambda vocabulary: b" a" in vocabulary.tokens)
+    >>> vocabulary.tokens[:4], vocabulary.eos_token_ids
+    ((None, None, None, b'\\x00'), (2,))
     """
+    if kind == "sentencepiece":
+        return _sentencepiece(tuple(texts), complete)
     return _vocabularies(tuple(texts), complete)
+
+
+@st.composite
+def _sentencepiece(draw: st.DrawFn, texts: tuple[str, ...], complete: bool) -> Vocabulary:
+    word = st.lists(st.sampled_from(texts), min_size=1, max_size=3).map("".join)
+    spaced = st.tuples(st.sampled_from((" ", "")), word).map(lambda parts: "".join(parts).encode())
+    singles = [bytes((byte,)) for byte in range(256)]
+    tokens: list[bytes | None] = [None, None, None]  # unknown, begin, end
+    tokens += singles if complete else draw(st.lists(st.sampled_from(singles), max_size=8, unique=True))
+    tokens += draw(st.lists(spaced, max_size=24))
+    tokens += draw(st.lists(st.just(None), max_size=3))  # unused and control ids, whatever their pieces look like
+    size = len(tokens) + draw(st.sampled_from([0, 0, 1, 40]))
+    return Vocabulary.from_bytes(tokens, eos_token_ids=[2], size=size)
 
 
 @st.composite

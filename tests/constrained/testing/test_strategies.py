@@ -8,7 +8,8 @@ import pytest
 from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
 
-from constrained.testing.strategies import grammars_ir, sentences, vocabularies
+from constrained.testing.strategies import grammars as any_grammars
+from constrained.testing.strategies import sentences, vocabularies
 from grammars.ir import IR, Builder, Kind
 from grammars.vocabulary import Vocabulary
 from tests.reference.recogniser import Recogniser, accepts
@@ -40,16 +41,16 @@ def is_empty(ir: IR) -> bool:
 
 @pytest.mark.parametrize("shape", [recurses, is_empty])
 def test_grammars_of_each_shape(shape: Callable[[IR], bool]) -> None:
-    assert shape(find(grammars_ir(), shape, settings=search))
+    assert shape(find(any_grammars(), shape, settings=search))
 
 
-@given(grammars_ir(max_rules=2))
+@given(any_grammars(max_rules=2))
 @relaxed
 def test_as_many_rules_as_asked_for(ir: IR) -> None:
     assert len(ir.rules) <= 2
 
 
-@given(st.data(), grammars_ir())
+@given(st.data(), any_grammars())
 @relaxed
 def test_sentences_are_members(data: st.DataObject, ir: IR) -> None:
     members = sentences(ir, soft_length=10)

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from constrained.testing.strategies import grammars_ir, sentences
+from constrained.testing.strategies import grammars as any_grammars
+from constrained.testing.strategies import sentences
 from grammars.frontends.json_schema import lower_json_schema
 from grammars.ir import IR, Builder
 from grammars.ir.printer import to_ebnf
@@ -14,7 +15,7 @@ from tests.grammars.cfg.matching import gbnf_ir
 from tests.reference.recogniser import Recogniser
 
 
-@given(st.data(), grammars_ir())
+@given(st.data(), any_grammars())
 def test_reads_back_as_the_same_language(data: st.DataObject, ir: IR) -> None:
     printed = to_ebnf(ir)
     if "<" in printed:

@@ -8,7 +8,7 @@ from itertools import islice
 import pytest
 from hypothesis import given
 
-from constrained.testing.strategies import grammars_ir
+from constrained.testing.strategies import grammars as any_grammars
 from grammars.errors import UnsatisfiableGrammar
 from grammars.frontends.json_schema import lower_json_schema
 from grammars.ir import IR, Builder
@@ -17,7 +17,7 @@ from tests.grammars.cfg.matching import gbnf_ir
 from tests.reference.recogniser import Recogniser, accepts
 
 
-@given(grammars_ir())
+@given(any_grammars())
 def test_samples_are_members(ir: IR) -> None:
     recogniser = Recogniser(ir)
     if not recogniser.productive[ir.start]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from constrained.testing.strategies import grammars_ir, sentences
+from constrained.testing.strategies import grammars as any_grammars
+from constrained.testing.strategies import sentences
 from grammars.frontends.json_schema import lower_json_schema
 from grammars.ir import IR, Builder
 from grammars.ir.sentences import sample
@@ -13,7 +14,7 @@ from grammars.ir.splice import splice
 from tests.reference.recogniser import Recogniser, accepts
 
 
-@given(st.data(), grammars_ir())
+@given(st.data(), any_grammars())
 def test_spliced_grammars_keep_their_language(data: st.DataObject, ir: IR) -> None:
     builder = Builder()
     builder.define_rule(builder.declare_rule("another"), builder.epsilon)  # so that no id is what it was

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grammars.frontends.json_schema.spelling import json_text
-from tests.reference.json_strings import _other_spelled_strings, other_strings
+from constrained.testing.string_automata import _other_spelled_strings, other_strings
 
 from .texts import language
 

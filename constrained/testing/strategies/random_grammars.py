@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from grammars.ir import IR, Builder, NodeId, RuleId
 from grammars.ir.charset import ANY, JSON_TEXT, difference, from_ranges
 
-__all__ = ["TEXTS", "grammars_ir"]
+__all__ = ["TEXTS", "grammars"]
 
 TEXTS = ("a", "b", "ab", "aab", '"', "é", "è", "日", "ba日", "😀")
 """Literals that collide: common prefixes, and characters that share their first UTF-8 bytes."""
@@ -34,7 +34,7 @@ _KINDS_WITH_RULES = (["text", *["call"] * 5, *_LEAVES], ["text", "call", *_BRANC
 """Names of nodes at the leaves, and above them, as often as they are to be drawn; the simplest first."""
 
 
-def grammars_ir(*, max_rules: int = 4, max_depth: int = 4) -> st.SearchStrategy[IR]:
+def grammars(*, max_rules: int = 4, max_depth: int = 4) -> st.SearchStrategy[IR]:
     """Random grammars of 0 to ``max_rules`` rules that call each other freely; ``max_depth`` bounds each body's tree.
 
     Rules may be nullable, recurse to the left (also indirectly, and hidden behind what is empty), to the right and in

@@ -70,6 +70,8 @@ def _rebuild(
         case Kind.JSON_STRINGS:
             texts = [_text(ir, child) for child in listed]
             return _strings(builder, texts, every=bool(c & 1), others=bool(c & 2))
+        case Kind.REGISTER:
+            raise ValueError("no context-free recogniser keeps registers")
 
 
 def _text(ir: IR, node: int) -> str:
