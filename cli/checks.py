@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["checked_output_type", "require_exactly_one", "require_json"]
 
-AS_USUAL = Reading(property_order=None, formats=None, on_unsupported=None)
+AS_USUAL = Reading(property_order=None, formats=None, on_unsupported=None, ensure_ascii=None)
 
 # A remedy for callers of the library `grammars`; the command line has no limits to raise.
 _RAISING_LIMITS = re.compile(r", or pass a higher Limits\(\w+=\.\.\.\)")

@@ -195,6 +195,7 @@ class Reading:
     property_order: str | None
     formats: str | None
     on_unsupported: str | None
+    ensure_ascii: bool | None
 
     @property
     def given(self) -> dict[str, Any]:
@@ -203,6 +204,7 @@ class Reading:
             "property_order": self.property_order,
             "formats": self.formats,
             "on_unsupported": self.on_unsupported,
+            "ensure_ascii": self.ensure_ascii,
         }
         return {name: value for name, value in values.items() if value is not None}
 
@@ -231,6 +233,12 @@ def reading_options(command: Command) -> Command:
                 type=click.Choice(["error", "relax"]),
                 help="What of a schema is not supported: refuse it, or leave it out with a warning and validate the "
                 "result. Default: error.",
+            ),
+            click.option(
+                "--ensure-ascii",
+                is_flag=True,
+                default=None,
+                help="Write every character beyond ASCII as \\uXXXX, as Python's json.dumps does by default.",
             ),
         )
     ):

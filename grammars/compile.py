@@ -185,6 +185,7 @@ def compile_json_schema(
     property_order: Literal["schema", "any"] = "schema",
     registry: Registry | None = None,
     on_unsupported: Literal["error", "relax"] = "error",
+    ensure_ascii: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> CompiledGrammar:
     """JSON texts that are valid under ``schema`` (a dict, a boolean, or JSON text).
@@ -197,6 +198,8 @@ def compile_json_schema(
     ever fetched. ``on_unsupported="relax"`` leaves out what would be refused (a pattern with back-references, say), so
     that the grammar allows more: validate the texts. What is left out, and what is left unenforced because nobody knows
     it (a format of one's own), is told by one :class:`~grammars.SchemaWarning`, and by the result's ``notes``.
+    ``ensure_ascii`` writes every character beyond ASCII as ``\\uXXXX``, in names and values, as ``json.dumps`` does by
+    default.
 
     Raises :class:`~grammars.SchemaError` for what is no schema, :class:`~grammars.UnsupportedSchema` for keywords
     that would not be enforced (all of them, each with its JSON pointer), :class:`~grammars.UnsatisfiableGrammar`.
@@ -210,6 +213,7 @@ def compile_json_schema(
         property_order=property_order,
         registry=registry,
         on_unsupported=on_unsupported,
+        ensure_ascii=ensure_ascii,
         limits=limits,
     )
     if ir.notes:

@@ -62,6 +62,7 @@ def json_schema(
     property_order: PropertyOrder = "schema",
     formats: Formats = "assert",
     on_unsupported: OnUnsupported = "error",
+    ensure_ascii: bool = False,
     registry: Any = None,
 ) -> OutputType[Any]:
     """JSON that ``schema`` allows, where it is to be read in another way than by default.
@@ -70,8 +71,9 @@ def json_schema(
     lets the model write the properties of objects in any order, each once. ``formats="annotate"`` ignores ``format``.
     ``on_unsupported="relax"`` leaves out of the grammar what would be refused (it is named by a
     :class:`grammars.SchemaWarning`), and validates the finished text by it: an invalid one is drawn again, up to
-    ``retries`` times. ``registry``, a :class:`referencing.Registry`, has the documents that references outside the
-    schema lead to; nothing is ever fetched without it.
+    ``retries`` times. ``ensure_ascii`` writes every character beyond ASCII as ``\\uXXXX``, in names and values, as
+    ``json.dumps`` does by default. ``registry``, a :class:`referencing.Registry`, has the documents that references
+    outside the schema lead to; nothing is ever fetched without it.
 
     Raises :class:`~constrained.errors.UnsupportedOutputType` for what is not written as JSON.
 
@@ -79,7 +81,11 @@ def json_schema(
     7
     """
     options = SchemaOptions(
-        property_order=property_order, formats=formats, on_unsupported=on_unsupported, registry=registry
+        property_order=property_order,
+        formats=formats,
+        on_unsupported=on_unsupported,
+        ensure_ascii=ensure_ascii,
+        registry=registry,
     )
     wanted = output_type_from(schema)
     if not isinstance(wanted, JsonSchemaType | PythonType):

@@ -43,6 +43,8 @@ class SchemaOptions:
     property_order: PropertyOrder = "schema"
     formats: Formats = "assert"
     on_unsupported: OnUnsupported = "error"
+    ensure_ascii: bool = False
+    """Whether characters beyond ASCII are written by number, as ``json.dumps`` does by default."""
     registry: Any = None
     """A :class:`referencing.Registry` with the documents that references outside the schema lead to."""
 
@@ -53,6 +55,8 @@ class SchemaOptions:
             if not isinstance(value, str) or value not in get_args(expected):
                 listed = " or ".join(map(repr, get_args(expected)))
                 raise UnsupportedOutputType(f"{name}: expected {listed}, got {value!r}")
+        if not isinstance(self.ensure_ascii, bool):
+            raise UnsupportedOutputType(f"ensure_ascii: expected True or False, got {self.ensure_ascii!r}")
         if self.registry is not None and not hasattr(self.registry, "get_or_retrieve"):
             raise UnsupportedOutputType(
                 f"registry: expected a referencing.Registry, got {type(self.registry).__name__}; make one by "
@@ -64,7 +68,8 @@ class SchemaOptions:
         """What makes the language another; empty for the defaults."""
         if self == DEFAULT_OPTIONS:
             return ()
-        return (self.property_order, self.formats, self.on_unsupported, _registry_number(self.registry))
+        spelled = "ascii" if self.ensure_ascii else ""
+        return (self.property_order, self.formats, self.on_unsupported, spelled, _registry_number(self.registry))
 
 
 def _registry_number(registry: Any) -> str:
@@ -113,6 +118,7 @@ class WrittenSchema:
             property_order=options.property_order,
             registry=options.registry,
             on_unsupported=options.on_unsupported,
+            ensure_ascii=options.ensure_ascii,
         )
         if options.on_unsupported == "relax":
             self._final_check.notes  # noqa: B018  (made now, for it refuses what it could not check)

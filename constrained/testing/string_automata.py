@@ -68,6 +68,7 @@ def _rebuild(
         case Kind.CALL:
             return builder.call(rules[a])
         case Kind.JSON_STRINGS:
+            assert not c & 4, "the twin writes characters beyond ASCII raw"
             texts = [_text(ir, child) for child in listed]
             return _strings(builder, texts, every=bool(c & 1), others=bool(c & 2))
         case Kind.REGISTER:

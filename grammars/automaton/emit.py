@@ -45,7 +45,7 @@ from .draft import (
     new_state,
     rows_of,
 )
-from .emit_strings import EVERY_SPELLING, MOST_STATES_A_BYTE, emit_strings
+from .emit_strings import EVERY_SPELLING, MOST_STATES_A_BYTE, ONLY_ASCII, emit_strings
 from .measure import (
     COVERS_TEXT,
     LONGEST_LITERAL,
@@ -181,6 +181,7 @@ def emit_all(
     fragment_states: Int32Array, fragment_edges: Int32Array, rules: Int32Array, start: int, table: Measures,
     reachable: npt.NDArray[np.bool_],
     open_offsets: Int32Array, open_table: Int32Array, canonical_offsets: Int32Array, canonical_table: Int32Array,
+    open_ascii_offsets: Int32Array, open_ascii_table: Int32Array, ascii_offsets: Int32Array, ascii_table: Int32Array,
 ) -> None:  # fmt: skip
     """Emit the rules in use and the start node, which becomes rule R; bodies of repeats may become further rules."""
     for node in range(len(nodes)):
@@ -204,6 +205,12 @@ def emit_all(
             emit_literal(draft, data, a, a + b, source, target)
         elif kind == _LITERALS:
             emit_literals(draft, nodes, data, children, a, a + b, source, target)
+        elif kind == _STRINGS and c & ONLY_ASCII and c & EVERY_SPELLING:
+            emit_strings(
+                draft, nodes, data, children, a, a + b, open_ascii_offsets, open_ascii_table, c, source, target
+            )
+        elif kind == _STRINGS and c & ONLY_ASCII:
+            emit_strings(draft, nodes, data, children, a, a + b, ascii_offsets, ascii_table, c, source, target)
         elif kind == _STRINGS and c & EVERY_SPELLING:
             emit_strings(draft, nodes, data, children, a, a + b, open_offsets, open_table, c, source, target)
         elif kind == _STRINGS:
@@ -265,7 +272,8 @@ def emit(ir: IR, table: Measures, reachable: npt.NDArray[np.bool_]) -> Emitted:
     data = ir.data.astype(np.int32)
     emit_all(
         draft, ir.nodes, ir.children, data, ir.fragments, ir.fragment_states, ir.fragment_edges, ir.rules, ir.start,
-        table, reachable, *character_table(True), *character_table(False),
+        table, reachable, *character_table(True), *character_table(False), *character_table(True, True),
+        *character_table(False, True),
     )  # fmt: skip
     return Emitted(
         rows_of(draft, EDGE_ROWS, EDGES, EDGE_WORDS),

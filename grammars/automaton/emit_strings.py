@@ -32,12 +32,14 @@ __all__ = [
     "MOST_CHARACTER_STATES",
     "MOST_EDGES_A_STATE",
     "MOST_STATES_A_BYTE",
+    "ONLY_ASCII",
     "OTHERS",
     "emit_strings",
 ]
 
 EVERY_SPELLING: Final = 1
 OTHERS: Final = 2
+ONLY_ASCII: Final = 4
 
 MOST_STATES_A_BYTE: Final = 14  # of a text: raw, short escape, and 6 of an escape by number, 12 for a pair over 4 bytes
 MOST_EDGES_A_STATE: Final = 16  # of strings that are none of the given ones; else 2
@@ -119,8 +121,10 @@ def step_character(offsets: Int32Array, table: Int32Array, place: int, byte: int
 
 
 @subroutine
-def enter_spelling(draft: Draft, offsets: Int32Array, table: Int32Array, node: int, length: int, target: int) -> None:
-    """Enter the spelling in the buffer from ``node`` to ``target``; hexadecimal letters in both cases."""
+def enter_spelling(
+    draft: Draft, offsets: Int32Array, table: Int32Array, every: int, node: int, length: int, target: int
+) -> None:
+    """Enter the spelling in the buffer, from ``node`` to ``target``; with ``every`` hexadecimal digits in any case."""
     buffer = draft[BUFFER]
     for index in range(length):
         byte = draft[buffer + index]
@@ -131,7 +135,7 @@ def enter_spelling(draft: Draft, offsets: Int32Array, table: Int32Array, node: i
                 place = draft[node_at(draft, node) + _PLACE]
                 after = add_node(draft, step_character(offsets, table, place, byte))
             add_link(draft, node, byte, after)
-            if index % 6 >= 2 and draft[buffer] == _BACKSLASH and 97 <= byte <= 102:
+            if every != 0 and index % 6 >= 2 and draft[buffer] == _BACKSLASH and 97 <= byte <= 102:
                 add_link(draft, node, byte - 32, after)
         node = after
 
@@ -157,14 +161,24 @@ def write_number(draft: Draft, at: int, unit: int) -> int:
 
 
 @subroutine
+def write_numbers(draft: Draft, code: int) -> int:
+    r"""Write a character into the buffer by number, as a pair of surrogates beyond the basic plane; its length."""
+    if code < 0x10000:
+        return write_number(draft, 0, code)
+    write_number(draft, 0, 0xD800 + ((code - 0x10000) >> 10))
+    return write_number(draft, 6, 0xDC00 + ((code - 0x10000) & 0x3FF))
+
+
+@subroutine
 def enter_character(
-    draft: Draft, offsets: Int32Array, table: Int32Array, every: int, node: int, code: int, length: int
+    draft: Draft, offsets: Int32Array, table: Int32Array, options: int, node: int, code: int, length: int
 ) -> int:
     """Enter a character in all its spellings from ``node``; the node behind it. The buffer holds its UTF-8."""
+    every = options & EVERY_SPELLING
     if short_escape(code) != 0:
         length = write_pair(draft, short_escape(code))
-    elif code < 0x20:
-        length = write_number(draft, 0, code)
+    elif code < 0x20 or (code > 0x7E and options & ONLY_ASCII != 0):
+        length = write_numbers(draft, code)
     # the first spelling finds a node that is there already
     known = node
     for index in range(length):
@@ -172,16 +186,11 @@ def enter_character(
     if known >= 0:
         return known
     target = add_node(draft, 0)
-    enter_spelling(draft, offsets, table, node, length, target)
+    enter_spelling(draft, offsets, table, every, node, length, target)
     if every:
         if code == _SLASH:
-            enter_spelling(draft, offsets, table, node, write_pair(draft, _SLASH), target)
-        if code < 0x10000:
-            length = write_number(draft, 0, code)
-        else:
-            write_number(draft, 0, 0xD800 + ((code - 0x10000) >> 10))
-            length = write_number(draft, 6, 0xDC00 + ((code - 0x10000) & 0x3FF))
-        enter_spelling(draft, offsets, table, node, length, target)
+            enter_spelling(draft, offsets, table, every, node, write_pair(draft, _SLASH), target)
+        enter_spelling(draft, offsets, table, every, node, write_numbers(draft, code), target)
     return target
 
 
@@ -193,7 +202,7 @@ def length_of_character(lead: int) -> int:
 
 @subroutine
 def enter_text(
-    draft: Draft, data: Int32Array, offsets: Int32Array, table: Int32Array, every: int, first: int, end: int
+    draft: Draft, data: Int32Array, offsets: Int32Array, table: Int32Array, options: int, first: int, end: int
 ) -> None:
     """Enter all spellings of the text ``data[first:end]``."""
     node = 0
@@ -206,7 +215,7 @@ def enter_text(
         for place in range(1, length):
             draft[draft[BUFFER] + place] = data[first + place]
             code = code << 6 | data[first + place] & 0x3F
-        node = enter_character(draft, offsets, table, every, node, code, length)
+        node = enter_character(draft, offsets, table, options, node, code, length)
         first += length
     draft[node_at(draft, node) + _ENDS] = 1
 
@@ -256,7 +265,7 @@ def emit_ways_out(
 
 
 @subroutine
-def emit_any_string(draft: Draft, offsets: Int32Array, table: Int32Array, target: int) -> int:
+def emit_any_string(draft: Draft, offsets: Int32Array, table: Int32Array, capacity: int, target: int) -> int:
     """The rest of any string with its closing quote; the state before it, behind which those inside a character lie."""
     body = new_state(draft)
     for _ in range(len(offsets) - 2):
@@ -264,7 +273,7 @@ def emit_any_string(draft: Draft, offsets: Int32Array, table: Int32Array, target
     for place in range(len(offsets) - 1):
         emit_ways_out(draft, offsets, table, place, body + place, 0, body)
     add_edge(draft, body, _QUOTE, _QUOTE, target)
-    draft[draft[CAPACITIES] + body] = UNBOUNDED_CAPACITY
+    draft[draft[CAPACITIES] + body] = capacity
     return body
 
 
@@ -279,9 +288,10 @@ def emit_strings(
     add_node(draft, 0)
     for index in range(first, end):
         text = nodes[children[index], 1]
-        enter_text(draft, data, offsets, table, options & EVERY_SPELLING, text, text + nodes[children[index], 2])
+        enter_text(draft, data, offsets, table, options, text, text + nodes[children[index], 2])
     others = options & OTHERS != 0
-    body = emit_any_string(draft, offsets, table, target) if others else 0
+    capacity = 0 if options & ONLY_ASCII else UNBOUNDED_CAPACITY
+    body = emit_any_string(draft, offsets, table, capacity, target) if others else 0
     for node in range(draft[GRAPH_NODES]):
         draft[node_at(draft, node) + _STATE] = new_state(draft)
     add_edge(draft, source, _QUOTE, _QUOTE, draft[node_at(draft, 0) + _STATE])
@@ -295,6 +305,6 @@ def emit_strings(
             emit_ways_out(draft, offsets, table, place, here, count, body)
         if place == 0:
             if others:
-                draft[draft[CAPACITIES] + here] = UNBOUNDED_CAPACITY
+                draft[draft[CAPACITIES] + here] = capacity
             if (draft[words + _ENDS] != 0) != others:
                 add_edge(draft, here, _QUOTE, _QUOTE, target)

@@ -118,15 +118,21 @@ class Builder:
             return nodes[0]
         return self._add_list(_LITERALS, nodes)
 
-    def json_strings(self, texts: Iterable[str], *, every_spelling: bool = False) -> NodeId:
-        """A JSON string, quotes included, that means one of ``texts``; in its canonical spelling or in any."""
-        nodes = tuple(self.literal(text) for text in dict.fromkeys(texts))
-        return self._add_list(_JSON_STRINGS, nodes, int(every_spelling)) if nodes else self.never
+    def json_strings(self, texts: Iterable[str], *, every_spelling: bool = False, only_ascii: bool = False) -> NodeId:
+        """A JSON string, quotes included, that means one of ``texts``; in its canonical spelling or in any.
 
-    def other_json_strings(self, texts: Iterable[str], *, every_spelling: bool = False) -> NodeId:
+        ``only_ascii``: characters beyond ASCII are written by number, as ``json.dumps`` does by default.
+        """
+        nodes = tuple(self.literal(text) for text in dict.fromkeys(texts))
+        options = int(every_spelling) | 4 * int(only_ascii)
+        return self._add_list(_JSON_STRINGS, nodes, options) if nodes else self.never
+
+    def other_json_strings(
+        self, texts: Iterable[str], *, every_spelling: bool = False, only_ascii: bool = False
+    ) -> NodeId:
         """A JSON string, quotes included, that means none of ``texts``, however it is spelled."""
         nodes = tuple(self.literal(text) for text in dict.fromkeys(texts))
-        return self._add_list(_JSON_STRINGS, nodes, 2 | int(every_spelling))
+        return self._add_list(_JSON_STRINGS, nodes, 2 | int(every_spelling) | 4 * int(only_ascii))
 
     def charset(self, ranges: Charset) -> NodeId:
         """One character of the set, as UTF-8 (``ranges`` as :func:`grammars.ir.charset.from_ranges` makes them)."""

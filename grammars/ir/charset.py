@@ -15,6 +15,7 @@ from collections.abc import Iterable
 
 __all__ = [
     "ANY",
+    "ASCII_JSON_TEXT",
     "JSON_TEXT",
     "MAX_CODE_POINT",
     "Charset",
@@ -100,3 +101,6 @@ ANY: Charset = _subtract(((0, MAX_CODE_POINT),), (_SURROGATES,))
 
 JSON_TEXT: Charset = from_ranges(((0x20, 0x21), (0x23, 0x5B), (0x5D, MAX_CODE_POINT)))
 """What may stand unescaped inside a JSON string (RFC 8259 section 7)."""
+
+ASCII_JSON_TEXT: Charset = from_ranges(((0x20, 0x21), (0x23, 0x5B), (0x5D, 0x7E)))
+"""What ``json.dumps`` leaves unescaped by default."""

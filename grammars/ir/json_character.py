@@ -3,7 +3,7 @@ r"""How JSON spells one character inside a string, as a deterministic automaton 
 The canonical spelling writes every character raw but for quotes, backslashes and controls, whose escapes are those
 of ``json.dumps(..., ensure_ascii=False)``: each character has one spelling. The open spelling also takes every other
 escape of the same character (``\u0061`` for a, ``\/``, a surrogate pair for one character beyond the basic plane);
-half a pair is never taken.
+half a pair is never taken. Either may be confined to ASCII, as ``json.dumps(..., ensure_ascii=True)`` writes it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from .charset import JSON_TEXT
+from .charset import ASCII_JSON_TEXT, JSON_TEXT
 from .nodes import Int32Array
 from .utf8 import utf8_fragment
 
@@ -44,8 +44,8 @@ class _Table:
             source = after
 
 
-def _raw(table: _Table) -> None:
-    num_states, edges = utf8_fragment(JSON_TEXT)
+def _raw(table: _Table, *, only_ascii: bool) -> None:
+    num_states, edges = utf8_fragment(ASCII_JSON_TEXT if only_ascii else JSON_TEXT)
     table.states(num_states)
     for source, low, high, target in edges:
         table.edges[source].append((low, high, END_OF_CHARACTER if target == 1 else target))
@@ -62,6 +62,31 @@ def _canonical_unicode(table: _Table, unicode: int) -> None:
     table.bytes(high, "0123456789abcdef", END_OF_CHARACTER)
 
 
+def _ascii_unicode(table: _Table, unicode: int) -> None:
+    """``u`` and the number, in lower case, of what is neither printable ASCII nor has a short escape."""
+    hexadecimal = "0123456789abcdef"
+    zero, third, beyond, second, surrogate, high = table.states(6)
+    table.bytes(unicode, "0", zero)
+    table.bytes(unicode, "123456789abcef", second)
+    table.bytes(unicode, "d", surrogate)
+    table.bytes(zero, "0", third)
+    table.bytes(zero, "123456789abcdef", beyond)
+    table.bytes(second, hexadecimal, beyond)
+    table.bytes(surrogate, "01234567", beyond)
+    table.bytes(surrogate, "89ab", high)
+    table.chain(beyond, [hexadecimal, hexadecimal], END_OF_CHARACTER)
+    table.chain(high, [hexadecimal, hexadecimal, "\\", "u", "d", "cdef", hexadecimal, hexadecimal], END_OF_CHARACTER)
+    low, escapes, delete, latin = table.states(4)
+    table.bytes(third, "0", low)
+    table.bytes(third, "1", escapes)
+    table.bytes(third, "7", delete)
+    table.bytes(third, "89abcdef", latin)
+    table.bytes(low, "01234567bef", END_OF_CHARACTER)
+    table.bytes(escapes, hexadecimal, END_OF_CHARACTER)
+    table.bytes(delete, "f", END_OF_CHARACTER)
+    table.bytes(latin, hexadecimal, END_OF_CHARACTER)
+
+
 def _open_unicode(table: _Table, unicode: int) -> None:
     """Any four hexadecimal digits, a high surrogate together with its low one."""
     second, surrogate, high = table.states(3)
@@ -75,20 +100,22 @@ def _open_unicode(table: _Table, unicode: int) -> None:
     table.chain(high, [_HEX, _HEX, "\\", "u", "dD", "cdefCDEF", _HEX, _HEX], END_OF_CHARACTER)
 
 
-@lru_cache(maxsize=2)
-def character_table(every: bool) -> tuple[Int32Array, Int32Array]:
+@lru_cache(maxsize=4)
+def character_table(every: bool, only_ascii: bool = False) -> tuple[Int32Array, Int32Array]:
     """Offsets (Q + 1,) and edges (E, 3: low, high, next state or END_OF_CHARACTER), sorted by state and byte.
 
-    State 0 starts; ``every``: the open spelling.
+    State 0 starts; ``every``: the open spelling; ``only_ascii``: no byte beyond ASCII.
     """
     table = _Table()
-    _raw(table)
+    _raw(table, only_ascii=only_ascii)
     escape, unicode = table.states(2)
     table.bytes(0, "\\", escape)
     table.bytes(escape, '"\\bfnrt' + ("/" if every else ""), END_OF_CHARACTER)
     table.bytes(escape, "u", unicode)
     if every:
         _open_unicode(table, unicode)
+    elif only_ascii:
+        _ascii_unicode(table, unicode)
     else:
         _canonical_unicode(table, unicode)
     rows = [_joined(sorted(edges)) for edges in table.edges]

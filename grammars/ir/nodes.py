@@ -58,7 +58,8 @@ class Kind(IntEnum):
     """Any of several texts. a: offset into ``children``, b: how many: LITERAL nodes, sorted by bytes, distinct."""
     JSON_STRINGS = 9
     """JSON strings, quotes included, by the text they mean. a: offset into ``children``, b: how many: LITERAL nodes
-    (EPSILON for the empty text). c: 1 in every spelling, not just the canonical one; 2 all strings *but* these."""
+    (EPSILON for the empty text). c: 1 in every spelling, not just the canonical one; 2 all strings *but* these; 4 in
+    ASCII."""
     GUARD = 10
     """Matches the empty text where a guard agrees with what was read so far. a: index into ``guards``."""
     REGISTER = 11

@@ -228,7 +228,8 @@ def draw_sentence(shape: Shape, choices: Choices, *, max_depth: int, soft_length
             case Kind.FRAGMENT:
                 text += _walk(choices, shape.walked(first), 0 if is_deep else soft_length - len(text))
             case Kind.JSON_STRINGS:
-                text += _string(choices, shape.given(node), every=bool(third & 1), others=bool(third & 2))
+                spelling = {"every": bool(third & 1), "only_ascii": bool(third & 4)}
+                text += _string(choices, shape.given(node), others=bool(third & 2), **spelling)
             case Kind.SEQUENCE:
                 pending += [(child, depth + 1) for child in reversed(children)]
             case Kind.REPEAT:
@@ -280,12 +281,13 @@ def _walk(choices: Choices, ways_from: dict[int, list[Edge]], room: int) -> byte
     return bytes(text)
 
 
-def _string(choices: Choices, given: list[str], *, every: bool, others: bool) -> bytes:
+def _string(choices: Choices, given: list[str], *, every: bool, others: bool, only_ascii: bool) -> bytes:
     """A JSON string that means one of the given texts, or one that means none of them, near ones among them."""
     meant = choices.one_of(sorted(given, key=len)) if not others else _other_text(choices, given)
     if not every:
-        return json.dumps(meant, ensure_ascii=False).encode()
-    return b'"' + b"".join(choices.one_of(spellings(character)) for character in meant) + b'"'
+        return json.dumps(meant, ensure_ascii=only_ascii).encode()
+    ways = (spellings(character, only_ascii=only_ascii) for character in meant)
+    return b'"' + b"".join(map(choices.one_of, ways)) + b'"'
 
 
 def _other_text(choices: Choices, given: list[str]) -> str:
@@ -305,13 +307,13 @@ _CHARACTERS = (
 """Ranges of characters, by how UTF-8 writes them."""
 
 
-def spellings(character: str) -> list[bytes]:
+def spellings(character: str, *, only_ascii: bool = False) -> list[bytes]:
     r"""The ways to write one character inside a JSON string, the canonical one first.
 
     >>> spellings("/")
     [b'/', b'\\u002f', b'\\u002F', b'\\/']
     """
-    canonical = json.dumps(character, ensure_ascii=False)[1:-1].encode()
+    canonical = json.dumps(character, ensure_ascii=only_ascii)[1:-1].encode()
     units = character.encode("utf-16-be")
     by_number = [units[place : place + 2].hex() for place in range(0, len(units), 2)]
     forms = [canonical, "".join(f"\\u{unit}" for unit in by_number).encode()]

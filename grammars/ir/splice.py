@@ -94,7 +94,7 @@ class _Splicing:
             case Kind.JSON_STRINGS:
                 texts = [self.literal(child).decode() for child in self.listed[first : first + second]]
                 make = builder.other_json_strings if third & 2 else builder.json_strings
-                return make(texts, every_spelling=bool(third & 1))
+                return make(texts, every_spelling=bool(third & 1), only_ascii=bool(third & 4))
             case Kind.GUARD:
                 return builder.guard(self.ir.guards[first])
             case Kind.REGISTER:

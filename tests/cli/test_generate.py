@@ -83,6 +83,7 @@ LARGE = {f"p{number}": {"type": "string", "pattern": f"^[a-z]{{{99_000 + number}
             "--formats says how JSON is written, and free text writes none; leave it out",
         ),
         (["Hi", "--regex", "a", "--property-order", "any", "--whitespace", "any"], "--whitespace and --property-order"),
+        (["Hi", "--regex", "a", "--ensure-ascii"], "--ensure-ascii says how JSON is written, and --regex writes none"),
         (["Hi", "--fields", "a: int", "--on-unsupported", "ignore"], "'--on-unsupported'"),
         (["Hi", "--schema", '{"pattern": "(a)\\\\1"}'], "'--schema': the schema uses what is not supported"),
         (["Hi", "--on-unsupported", "relax", "--schema", '{"pattern": "x("}'], "nothing here can read the pattern"),
@@ -168,3 +169,12 @@ def test_the_order_of_properties_may_be_the_model_s(generate: Any) -> None:
         found.add(tuple(json.loads(result.stdout)))
     assert {frozenset(order) for order in found} == {frozenset(names)}
     assert len(found) > 1
+
+
+def test_characters_beyond_ascii_may_be_written_by_number(generate: Any) -> None:
+    schema = json.dumps({"type": "object", "properties": {"größe": {"const": "süß 😀"}}, "required": ["größe"]})
+    result = generate("Which?", "--schema", schema.replace('"properties"', '"maxProperties": 1, "properties"'))
+    assert result.stdout == '{"größe":"süß 😀"}\n'
+    result = generate("Which?", "--schema", json.dumps({"const": "süß 😀"}), "--ensure-ascii")
+    assert result.exit_code == 0, result.output
+    assert result.stdout == '"s\\u00fc\\u00df \\ud83d\\ude00"\n'

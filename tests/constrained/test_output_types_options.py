@@ -53,6 +53,15 @@ def test_formats_may_be_ignored(model: Model) -> None:
     assert len(result.value) == 3
 
 
+def test_characters_beyond_ascii_are_written_by_number(model: Model) -> None:
+    schema = {"type": "object", "properties": {"größe": {"enum": ["süß", "weiß 😀"]}}, "required": ["größe"]}
+    closed = {**schema, "additionalProperties": False}
+    result = model.generate("Which?", constrained.json_schema(closed, ensure_ascii=True))
+    assert result.value["größe"] in ("süß", "weiß 😀")
+    assert result.text == json.dumps(result.value, indent=2)
+    assert not model.generate("Which?", closed).text.isascii()
+
+
 def test_references_lead_into_a_registry(model: Model) -> None:
     schema = {"type": "array", "items": {"$ref": "urn:size"}, "minItems": 2, "maxItems": 2}
 
@@ -71,7 +80,10 @@ def test_equal_digests_mean_equal_languages() -> None:
         return constrained.json_schema({"type": "object"}, **options).digest
 
     one: Any = Registry()
-    different = [{}, {"property_order": "any"}, {"formats": "annotate"}, {"on_unsupported": "relax"}, {"registry": one}]
+    different = [
+        *({}, {"property_order": "any"}, {"formats": "annotate"}, {"on_unsupported": "relax"}),
+        *({"ensure_ascii": True}, {"registry": one}),
+    ]
     assert len({digest(**options) for options in different}) == len(different)
     assert digest() == output_type_from({"type": "object"}).digest
     assert digest(registry=one) == digest(registry=one)
@@ -141,6 +153,7 @@ def test_unknown_formats_are_told_once_and_not_for_each_call(model: Model) -> No
         ({}, {"property_order": "alphabetical"}, "property_order: expected 'schema' or 'any', got 'alphabetical'"),
         ({}, {"formats": None}, "formats: expected 'assert' or 'annotate', got None"),
         ({}, {"on_unsupported": True}, "on_unsupported: expected 'error' or 'relax', got True"),
+        ({}, {"ensure_ascii": "yes"}, "ensure_ascii: expected True or False, got 'yes'"),
         ({}, {"registry": {"a": {}}}, "registry: expected a referencing.Registry, got dict"),
         (constrained.regex("a"), {}, "json_schema: expected a JSON Schema .* got RegexType"),
         (5, {}, "not an output type"),

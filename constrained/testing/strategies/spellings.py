@@ -17,8 +17,9 @@ __all__ = ["json_spellings"]
 
 
 @st.composite
-def json_spellings(draw: st.DrawFn, text: str, *, every: bool = True) -> bytes:
+def json_spellings(draw: st.DrawFn, text: str, *, every: bool = True, only_ascii: bool = False) -> bytes:
     """A JSON string, quotes included, that means ``text``; only the canonical spelling unless ``every``."""
     if not every:
-        return json.dumps(text, ensure_ascii=False).encode()
-    return b'"' + b"".join(draw(st.sampled_from(spellings(character))) for character in text) + b'"'
+        return json.dumps(text, ensure_ascii=only_ascii).encode()
+    ways = (spellings(character, only_ascii=only_ascii) for character in text)
+    return b'"' + b"".join(draw(st.sampled_from(way)) for way in ways) + b'"'

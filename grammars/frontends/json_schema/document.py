@@ -81,7 +81,9 @@ def page() -> str:
         "B) without back-references, with one named group at most, and with bounds that their first digits put in\n"
         "order.\n\n"
         "## Spellings\n\n"
-        'Texts are written in one canonical spelling. `whitespace="any"` reads every spelling of JSON but these:\n\n'
+        "Texts are written in one canonical spelling, that of `json.dumps(..., ensure_ascii=False)`; with\n"
+        "`ensure_ascii=True` characters beyond ASCII are written by number.\n"
+        '`whitespace="any"` reads every spelling of JSON but these:\n\n'
         "- numbers whose exponent no double can hold (`1e400`), for most readers make infinity of them\n"
         "- a given number (`enum`, `const`), or an integer without bounds, whose exponent moves digits across the\n"
         "  point (`10e-1`, `1.5e1`)\n"

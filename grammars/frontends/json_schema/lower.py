@@ -57,6 +57,7 @@ def lower_json_schema(
     property_order: Literal["schema", "any"] = "schema",
     registry: Registry | None = None,
     on_unsupported: Literal["error", "relax"] = "error",
+    ensure_ascii: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Lowered:
     """The grammar of all JSON texts that the schema allows, in one layout.
@@ -67,7 +68,8 @@ def lower_json_schema(
     annotation. ``registry`` (a :class:`referencing.Registry`) finds what references outside the schema lead to and
     metaschemas of one's own; without it nothing is ever fetched. The result's ``notes`` say what is left unenforced
     because it is an annotation, such as formats that nobody knows; and with ``on_unsupported="relax"`` what was left
-    out because it is not supported, so that the grammar allows more than the schema.
+    out because it is not supported, so that the grammar allows more than the schema. ``ensure_ascii`` writes
+    characters beyond ASCII by number, as ``json.dumps`` does by default.
 
     Raises :class:`~grammars.errors.SchemaError` for an invalid schema and
     :class:`~grammars.errors.UnsupportedSchema` for assertions that are not enforced (both list every problem with
@@ -83,7 +85,7 @@ def lower_json_schema(
     root = normaliser.written(normaliser.goal(normaliser.references.start))
     settle(normaliser.link(root))
     document.raise_problems()
-    prelude = prelude_of(layout, integral_fractions=document.draft != Draft.DRAFT4)
+    prelude = prelude_of(layout, integral_fractions=document.draft != Draft.DRAFT4, only_ascii=ensure_ascii)
     prelude.builder.limits = limits
     lowering = Lowering(prelude, normaliser.validity.holds, any_order=property_order == "any")
     start = lowering.whole(root)

@@ -122,6 +122,6 @@ def key_of(lowering: Lowering, frame: Frame, name: str, before: bytes) -> NodeId
     fixed = frame.fixed
     if fixed is not None:
         opening = fixed.open_object if before == b"{" else fixed.comma if before else b""
-        return lowering.builder.literal(opening + json_text(name) + fixed.colon)
+        return lowering.builder.literal(opening + json_text(name, only_ascii=lowering.prelude.only_ascii) + fixed.colon)
     start = frame.open_object if before == b"{" else frame.comma if before else lowering.builder.epsilon
     return lowering.builder.sequence(start, lowering.prelude.text(name), frame.colon)

@@ -7,10 +7,10 @@ from functools import lru_cache
 
 from ...guards import DistinctNames
 from ...ir import Builder, NodeId
-from ...ir.charset import ANY, JSON_TEXT, Charset, intersection
+from ...ir.charset import ANY, Charset
 from . import numbers
 from .layout import DEEPEST_INDENT, ON_ONE_LINE, Layout, Punctuation
-from .spelling import all_escapes, canonical_escapes, hex_fragment, json_text
+from .spelling import all_escapes, by_number, canonical_escapes, hex_fragment, json_text, raw_characters
 
 __all__ = ["Frame", "Prelude", "prelude_of"]
 
@@ -39,6 +39,8 @@ class Prelude:
     layout: Layout
     every: bool
     """Whether every spelling of strings and numbers is taken, not just the canonical one."""
+    only_ascii: bool
+    """Whether characters beyond ASCII are written by number."""
     integral_fractions: bool
     """Whether ``1.0`` is an integer (in all drafts but the fourth)."""
     whitespace: NodeId
@@ -61,6 +63,7 @@ class Prelude:
             builder,
             self.layout,
             self.every,
+            self.only_ascii,
             self.integral_fractions,
             self.whitespace,
             self.quote,
@@ -88,24 +91,32 @@ class Prelude:
 
     def characters(self, members: Charset) -> NodeId:
         """One of the members, spelled as a character of a string."""
-        builder = self.builder
-        raw = builder.charset(intersection(members, JSON_TEXT))
-        if not self.every:
-            return builder.alternation(raw, *map(builder.literal, canonical_escapes(members)))
-        escapes = map(builder.literal, all_escapes(members))
-        return builder.alternation(raw, *escapes, builder.fragment(hex_fragment(members)))
+        return _characters(self.builder, members, every=self.every, only_ascii=self.only_ascii)
 
     def text(self, text: str) -> NodeId:
         """This text as a whole string, quotes included."""
         if self.every:
-            return self.builder.json_strings((text,), every_spelling=True)
-        return self.builder.literal(json_text(text))
+            return self.builder.json_strings((text,), every_spelling=True, only_ascii=self.only_ascii)
+        return self.builder.literal(json_text(text, only_ascii=self.only_ascii))
 
 
-def prelude_of(layout: Layout, *, integral_fractions: bool) -> Prelude:
+def prelude_of(layout: Layout, *, integral_fractions: bool, only_ascii: bool = False) -> Prelude:
     """The shared rules of a layout with a fresh copy of their builder."""
-    shared = _build(layout, integral_fractions)
+    shared = _build(layout, integral_fractions, only_ascii)
     return shared.with_builder(shared.builder.copy())
+
+
+def _characters(builder: Builder, members: Charset, *, every: bool, only_ascii: bool) -> NodeId:
+    """One of the members, spelled as a character of a string."""
+    raw = builder.charset(raw_characters(members, only_ascii=only_ascii))
+    if every:
+        escapes = map(builder.literal, all_escapes(members))
+        return builder.alternation(raw, *escapes, builder.fragment(hex_fragment(members)))
+    escapes = map(builder.literal, canonical_escapes(members))
+    if only_ascii:
+        numbers = builder.fragment(hex_fragment(by_number(members), either_case=False))
+        return builder.alternation(raw, *escapes, numbers)
+    return builder.alternation(raw, *escapes)
 
 
 def _frame(builder: Builder, layout: Layout, whitespace: NodeId, depth: int) -> Frame:
@@ -148,7 +159,7 @@ def _whitespace(builder: Builder, layout: Layout) -> NodeId:
 
 
 @lru_cache(maxsize=64)
-def _build(layout: Layout, integral_fractions: bool) -> Prelude:
+def _build(layout: Layout, integral_fractions: bool, only_ascii: bool) -> Prelude:
     builder = Builder()
     every = layout.whitespace == "any"
     quote = builder.literal(b'"')
@@ -158,16 +169,13 @@ def _build(layout: Layout, integral_fractions: bool) -> Prelude:
         builder.define_rule(number, body)
         return builder.call(number)
 
-    if every:
-        escapes = [builder.literal(text) for text in all_escapes(ANY)]
-        character = builder.alternation(builder.charset(JSON_TEXT), *escapes, builder.fragment(hex_fragment(ANY)))
-    else:
-        character = builder.alternation(builder.charset(JSON_TEXT), builder.literals(canonical_escapes(ANY)))
+    character = _characters(builder, ANY, every=every, only_ascii=only_ascii)
     rest = builder.sequence(builder.repeat(character, 0), quote)
     prelude = Prelude(
         builder,
         layout,
         every,
+        only_ascii,
         integral_fractions,
         _whitespace(builder, layout),
         quote,

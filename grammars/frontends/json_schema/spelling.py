@@ -3,33 +3,55 @@
 The canonical spelling writes every character raw but for quotes, backslashes and controls, which get the escapes
 that ``json.dumps(..., ensure_ascii=False)`` gives them; so every string has exactly one spelling. The open
 spelling also takes every other escape that means the same character; half of a surrogate pair is never taken.
+In ASCII the canonical spelling is that of ``json.dumps(..., ensure_ascii=True)``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
+from json.encoder import encode_basestring_ascii
 
-from ...ir.charset import Charset, from_ranges, intersection
+from ...ir.charset import ANY, ASCII_JSON_TEXT, JSON_TEXT, Charset, difference, from_ranges, intersection
 from ...ir.utf8 import Fragment
 
 __all__ = [
     "all_escapes",
+    "by_number",
     "canonical_escapes",
     "hex_fragment",
     "json_text",
+    "raw_characters",
 ]
 
 _SHORT_ESCAPES = {0x22: b'\\"', 0x5C: b"\\\\", 0x08: b"\\b", 0x0C: b"\\f", 0x0A: b"\\n", 0x0D: b"\\r", 0x09: b"\\t"}
 _ESCAPED: Charset = from_ranges(((0, 0x1F), (0x22, 0x22), (0x5C, 0x5C)))
 
 
-def json_text(text: str) -> bytes:
+_BY_NUMBER: Charset = difference(ANY, from_ranges(((0, 0x7E),)))
+"""What is written by number in ASCII, and raw otherwise."""
+
+
+def raw_characters(members: Charset, *, only_ascii: bool) -> Charset:
+    """Those of the members that may stand unescaped."""
+    return intersection(members, ASCII_JSON_TEXT if only_ascii else JSON_TEXT)
+
+
+def by_number(members: Charset) -> Charset:
+    """Those of the members that are written by number in ASCII."""
+    return intersection(members, _BY_NUMBER)
+
+
+def json_text(text: str, *, only_ascii: bool = False) -> bytes:
     """The canonical JSON string of ``text``, quotes included.
 
     >>> json_text('a"\\n\\x01é')
     b'"a\\\\"\\\\n\\\\u0001\\xc3\\xa9"'
+    >>> json_text("é", only_ascii=True)
+    b'"\\\\u00e9"'
     """
+    if only_ascii:
+        return encode_basestring_ascii(text).encode()
     if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
         return b'"' + text.encode() + b'"'
     parts = bytearray(b'"')
@@ -77,13 +99,14 @@ def _hex_ranges(low: int, high: int, digits: int) -> Iterator[tuple[tuple[int, i
             yield ((last, last), *rest)
 
 
-def _hex_bytes(low: int, high: int) -> Iterator[tuple[int, int]]:
-    """The bytes that write the digits ``low..high``, in either case."""
+def _hex_bytes(low: int, high: int, *, either_case: bool) -> Iterator[tuple[int, int]]:
+    """The bytes that write the digits ``low..high``."""
     if low <= 9:
         yield (48 + low, 48 + min(high, 9))
     if high >= 10:
         first = max(low, 10)
-        yield (55 + first, 55 + high)
+        if either_case:
+            yield (55 + first, 55 + high)
         yield (87 + first, 87 + high)
 
 
@@ -107,8 +130,8 @@ def _units(members: Charset) -> Iterator[tuple[tuple[int, int], ...]]:
 
 
 @lru_cache(maxsize=512)
-def hex_fragment(members: Charset) -> Fragment:
-    r"""``\uXXXX`` for each member, a pair of them where one is not enough; hexadecimal digits in either case."""
+def hex_fragment(members: Charset, *, either_case: bool = True) -> Fragment:
+    r"""``\uXXXX`` for each member, a pair of them where one is not enough; digits in lower case, or in either."""
     edges: list[tuple[int, int, int, int]] = []
     count = 2
     for units in _units(members):
@@ -127,7 +150,8 @@ def hex_fragment(members: Charset) -> Fragment:
                     for place, (low, high) in enumerate(digits):
                         target = target_of_unit if place == 3 else count
                         count += place < 3
-                        edges.extend((state, first, last, target) for first, last in _hex_bytes(low, high))
+                        ways = _hex_bytes(low, high, either_case=either_case)
+                        edges.extend((state, first, last, target) for first, last in ways)
                         state = target
             starts = {target_of_unit}
     return count, tuple(edges)

@@ -48,8 +48,8 @@ _COUNTS = re.compile(r"[{,]([0-9]{1,6})\}")
 def string_values(prelude: Prelude, values: Iterable[str]) -> NodeId:
     """Any of the given strings."""
     if prelude.every:
-        return prelude.builder.json_strings(values, every_spelling=True)
-    return prelude.builder.literals(map(json_text, values))
+        return prelude.builder.json_strings(values, every_spelling=True, only_ascii=prelude.only_ascii)
+    return prelude.builder.literals(json_text(value, only_ascii=prelude.only_ascii) for value in values)
 
 
 def constrained_string(prelude: Prelude, shape: StringShape) -> NodeId | Problem:
@@ -186,19 +186,20 @@ def _format(prelude: Prelude, name: str) -> NodeId:
         language = format_language(name, every=every)
         return rules_of(language, builder, _characters_of(prelude, len(language.accepting)))
     if not every or name not in ("time", "date-time"):
-        return builder.fragment(_format_fragment(name, every))
+        return builder.fragment(_format_fragment(name, every, prelude.only_ascii))
     leap = format_language("leap-time")  # spelled in every way it would be a very large fragment
     rare = rules_of(leap, builder, _characters_of(prelude, len(leap.accepting)))
-    time = builder.alternation(builder.fragment(_format_fragment("plain-time", every)), rare)
+    time = builder.alternation(builder.fragment(_format_fragment("plain-time", every, prelude.only_ascii)), rare)
     if name == "time":
         return time
-    return builder.sequence(builder.fragment(_format_fragment("date-and-t", every)), time)
+    return builder.sequence(builder.fragment(_format_fragment("date-and-t", every, prelude.only_ascii)), time)
 
 
 @lru_cache(maxsize=64)
-def _format_fragment(name: str, every: bool) -> Fragment:
+def _format_fragment(name: str, every: bool, only_ascii: bool) -> Fragment:
     """The strings of a format without quotes, made once."""
-    prelude = prelude_of(Layout.from_text("any" if every else "compact"), integral_fractions=True)
+    layout = Layout.from_text("any" if every else "compact")
+    prelude = prelude_of(layout, integral_fractions=True, only_ascii=only_ascii)
     return to_fragment(minimise(_spelled(format_language(name, every=every), prelude)))
 
 
@@ -231,4 +232,4 @@ def other_name(prelude: Prelude, names: Sequence[str]) -> NodeId:
     """A whole string that is none of ``names``, after unescaping."""
     if not names:
         return prelude.string
-    return prelude.builder.other_json_strings(names, every_spelling=prelude.every)
+    return prelude.builder.other_json_strings(names, every_spelling=prelude.every, only_ascii=prelude.only_ascii)
