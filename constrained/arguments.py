@@ -29,6 +29,9 @@ __all__ = [
 ]
 
 
+_NOT_GIVEN = object()
+
+
 def shown(value: object) -> str:
     """A value for an error message: its type, and the value itself where that is short and can be shown."""
     name = type(value).__name__
@@ -162,5 +165,5 @@ def forced_mode(forced: Any) -> ForcedMode:
 
 def sampling_of(option: Callable[[str, Any], Any]) -> SamplingConfig:
     """The settings of the draw, by ``option(name, default)``. Raises ``pydantic.ValidationError``, a ValueError."""
-    fields = SamplingConfig.model_fields.items()
-    return SamplingConfig(**{name: option(name, field.default) for name, field in fields})
+    given = {name: option(name, _NOT_GIVEN) for name in SamplingConfig.model_fields}
+    return SamplingConfig(**{name: value for name, value in given.items() if value is not _NOT_GIVEN})

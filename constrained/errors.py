@@ -20,6 +20,8 @@ __all__ = [
     "UnsupportedModel",
     "UnsupportedOutputType",
     "ValidationFailed",
+    "WatermarkError",
+    "WatermarkKeyError",
 ]
 
 
@@ -132,3 +134,11 @@ class DeadEnd(NoTokenAllowed):
             f"{denied}What was kept ends with {text!r}. The grammar may allow hardly anything there: loosen it, say in "
             "the prompt what it asks for, or draw with another seed and a temperature above 0",
         )
+
+
+class WatermarkKeyError(ConstrainedError, ValueError):
+    """There is no key where one was named, or what is there is none; the message never shows it."""
+
+
+class WatermarkError(ConstrainedError, ValueError):
+    """A detector was asked for what it cannot answer; the message says what it needs."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-__all__ = ["ForcedMode", "GenerationResult", "StopReason", "Usage"]
+__all__ = ["ForcedMode", "GenerationResult", "MarkedWith", "StopReason", "TokenLogprob", "Usage"]
 
 StopReason = Literal["eos", "grammar", "length", "stop_text"]
 """``eos``: the model ended; ``grammar``: nothing more may follow; ``length``: ``max_tokens`` or the model's context is
@@ -64,6 +64,32 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TokenLogprob:
+    """How probable an output token was to the model, at temperature 1."""
+
+    token_id: int
+    text: str
+    """What it writes; parts of a character appear as U+FFFD."""
+    logprob: float | None
+    """Log-probability among the tokens that the grammar allowed; ``None`` for one that was forced without a draw."""
+    unmasked_logprob: float | None
+    """The same among all tokens."""
+    top: tuple[tuple[int, float, float], ...] = ()
+    """Of the best allowed tokens: id, and the two log-probabilities."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarkedWith:
+    """How an output is watermarked; neither says what the key is."""
+
+    scheme: str
+    fingerprint: str
+    """Equal where a detector looks for the same marks."""
+    nonce: int
+    """Which variant of the marks it has."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GenerationResult:
     """One finished generation."""
 
@@ -79,6 +105,17 @@ class GenerationResult:
     """What it cost."""
     value: Any = None
     """The parsed and validated value, where an output type was asked for and the output is complete."""
+    log_weight: float = 0.0
+    """ln W, the log of the product of the probabilities, before each mask, of what it allowed, over all draws. 0: masks
+    forbade nothing that the model would have written; far below: they led far from it. Forced tokens do not count."""
+    logprobs: tuple[TokenLogprob, ...] | None = None
+    """Of each output token, where ``logprobs`` or ``top_logprobs`` ask for them."""
+    mean_logprob: float | None = None
+    """Mean unmasked log-probability of the drawn tokens, where log-probabilities were noted."""
+    watermark: MarkedWith | None = None
+    """How it is marked."""
+    samples: tuple[GenerationResult, ...] = ()
+    """All that were asked for by ``n``, this one first."""
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values, ready for JSON where ``value`` is."""
@@ -89,4 +126,7 @@ class GenerationResult:
             "stop_reason": self.stop_reason,
             "token_ids": list(self.token_ids),
             "usage": self.usage.to_dict(),
+            "log_weight": self.log_weight,
+            "logprobs": None if self.logprobs is None else [asdict(token) for token in self.logprobs],
+            "watermark": None if self.watermark is None else asdict(self.watermark),
         }

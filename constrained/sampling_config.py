@@ -9,14 +9,25 @@ True
 
 from __future__ import annotations
 
-from typing import Annotated, TypeVar
+from typing import Annotated, Literal, Self, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-__all__ = ["SamplingConfig"]
+from .watermark.config import WatermarkConfig
+
+__all__ = ["SamplingConfig", "SamplingMethod"]
 
 Value = TypeVar("Value")
+
+SamplingMethod = Literal["local", "asap", "cars", "awrs", "smc"]
+"""``local``: each token is drawn among the allowed ones, which favours texts that the model would hardly have begun.
+The others draw whole texts with the probability that the model itself gives them among those that the grammar allows:
+see :mod:`constrained.sampling`."""
+
+_MOST_PENALTY = 100.0
+_MOST_BIAS = 1000.0
+_MOST_TOP_LOGPROBS = 100
 
 
 def _refuse_bool_and_text(value: object) -> object:
@@ -26,8 +37,18 @@ def _refuse_bool_and_text(value: object) -> object:
     return value
 
 
+def _refuse_one_text(value: object) -> object:
+    """A text is a sequence of texts too, and never meant as one."""
+    if isinstance(value, str):
+        raise PydanticCustomError(
+            "one_text", "expected a list of texts, got the text {value}; put it in a list", {"value": repr(value)}
+        )
+    return value
+
+
 Number = Annotated[float, BeforeValidator(_refuse_bool_and_text), Field(allow_inf_nan=False)]
 Integer = Annotated[int, BeforeValidator(_refuse_bool_and_text)]
+Texts = Annotated[tuple[str, ...], BeforeValidator(_refuse_one_text)]
 
 
 class SamplingConfig(BaseModel):
@@ -55,11 +76,44 @@ class SamplingConfig(BaseModel):
     """Keep tokens at least ``min_p`` times as probable as the best; 0 keeps all."""
     seed: Integer = 0
     """Names the randomness: the same seed, stream and logits give the same tokens. From 0 to 2**64 - 1."""
+    repetition_penalty: Number = 1.0
+    """Logits of tokens already drawn are divided by it if above 0, and multiplied if below; 1 changes nothing."""
+    presence_penalty: Number = 0.0
+    """Taken off the logit of each token already drawn."""
+    frequency_penalty: Number = 0.0
+    """Taken off the logit of a token as often as it was drawn."""
+    logit_bias: dict[Integer, Number] = Field(default_factory=dict)
+    """Added to the logits of these token ids."""
+    bad_words: Texts = ()
+    """Texts that must not stand in the output, however it is cut into tokens."""
+    sampling: SamplingMethod = "local"
+    """Whether tokens or whole texts follow the model; see :data:`SamplingMethod`."""
+    particles: Integer = 16
+    """``sampling="smc"``: how many texts are written side by side."""
+    max_draws: Integer = 100
+    """``sampling="asap"`` and ``"cars"``: texts that are begun at most, for one that is given back."""
+    n: Integer = 1
+    """How many independent samples are wanted."""
+    best_of: Integer | None = None
+    """How many samples to draw, of which the ``n`` with the best mean log-probability are kept."""
+    num_beams: Integer = 1
+    """Above 1: keep so many texts at each step instead of drawing one, and give the most probable."""
+    logprobs: bool = False
+    """Whether the result has the log-probabilities of its tokens."""
+    top_logprobs: Integer = 0
+    """Of how many of the best tokens at each place, too."""
+    watermark: WatermarkConfig | None = None
+    """How the output is marked; ``None``: not at all."""
 
     @property
     def is_greedy(self) -> bool:
         """Whether the best token is always taken, so that nothing is random."""
         return self.temperature == 0.0
+
+    @property
+    def has_penalties(self) -> bool:
+        """Whether what was drawn before changes a logit."""
+        return (self.repetition_penalty, self.presence_penalty, self.frequency_penalty) != (1.0, 0.0, 0.0)
 
     @field_validator("temperature")
     @classmethod
@@ -86,6 +140,93 @@ class SamplingConfig(BaseModel):
     @classmethod
     def _check_seed(cls, value: int) -> int:
         return _require(value, 0 <= value < 2**64, "seed", "a whole number from 0 to 2**64 - 1")
+
+    @field_validator("repetition_penalty")
+    @classmethod
+    def _check_repetition(cls, value: float) -> float:
+        expected = f"{1 / _MOST_PENALTY} <= repetition_penalty <= {_MOST_PENALTY:g} (1 switches it off)"
+        return _require(value, 1 / _MOST_PENALTY <= value <= _MOST_PENALTY, "repetition_penalty", expected)
+
+    @field_validator("presence_penalty", "frequency_penalty")
+    @classmethod
+    def _check_penalty(cls, value: float) -> float:
+        expected = f"a penalty from {-_MOST_PENALTY:g} to {_MOST_PENALTY:g} (0 switches it off)"
+        return _require(value, abs(value) <= _MOST_PENALTY, "penalty", expected)
+
+    @field_validator("logit_bias")
+    @classmethod
+    def _check_bias(cls, value: dict[int, float]) -> dict[int, float]:
+        for token_id, bias in value.items():
+            _require(token_id, token_id >= 0, "logit_bias", "token ids, which are 0 or more")
+            remedy = "to forbid a text, use bad_words"
+            expected = f"a bias from {-_MOST_BIAS:g} to {_MOST_BIAS:g}"
+            _require(bias, abs(bias) <= _MOST_BIAS, "logit_bias", expected, remedy)
+        return value
+
+    @field_validator("bad_words")
+    @classmethod
+    def _check_bad_words(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for word in value:
+            _require(word, word != "", "bad_words", "texts of at least one character")
+        return value
+
+    @field_validator("particles", "max_draws", "n", "num_beams")
+    @classmethod
+    def _check_count(cls, value: int) -> int:
+        return _require(value, 1 <= value <= 4096, "count", "a whole number from 1 to 4096")
+
+    @field_validator("top_logprobs")
+    @classmethod
+    def _check_top_logprobs(cls, value: int) -> int:
+        return _require(value, 0 <= value <= _MOST_TOP_LOGPROBS, "top_logprobs", f"0 to {_MOST_TOP_LOGPROBS}")
+
+    @model_validator(mode="after")
+    def _check_together(self) -> Self:
+        for holds, message in self._rules():
+            if not holds:
+                raise PydanticCustomError("together", "{message}", {"message": message})
+        return self
+
+    def _rules(self) -> tuple[tuple[bool, str], ...]:
+        """What fields mean for each other: whether each rule holds, and what is wrong where it does not."""
+        marks = self.watermark
+        is_exact = self.sampling != "local"
+        truncates = self.top_k is not None or self.top_p < 1.0 or self.min_p > 0.0
+        changes = truncates or self.has_penalties or bool(self.logit_bias)
+        return (
+            (
+                marks is None or not marks.needs_temperature or not self.is_greedy,
+                f"watermark: {marks and marks.scheme} marks the draw, and at temperature 0 nothing is drawn; pass a "
+                "temperature above 0, or scheme='kgw'",
+            ),
+            (
+                not is_exact or not self.is_greedy,
+                f"sampling={self.sampling!r} draws texts, and at temperature 0 nothing is drawn; pass a temperature "
+                "above 0",
+            ),
+            (
+                not is_exact or not changes,
+                f"sampling={self.sampling!r} follows the model's own distribution: expected no top_k, top_p, min_p, "
+                "penalties or logit_bias",
+            ),
+            (
+                not is_exact or marks is None,
+                f"sampling={self.sampling!r} draws texts as a whole, and a watermark marks single draws; leave one out",
+            ),
+            (
+                self.best_of is None or self.n <= self.best_of <= 4096,
+                f"expected n <= best_of <= 4096, got n={self.n} and best_of={self.best_of}",
+            ),
+            (
+                self.num_beams == 1 or (self.is_greedy and not is_exact and marks is None and self.best_of is None),
+                f"num_beams={self.num_beams} searches and draws nothing: expected temperature 0, and neither a "
+                "watermark, best_of nor another sampling",
+            ),
+            (
+                self.num_beams == 1 or self.n <= self.num_beams,
+                f"expected n <= num_beams, got n={self.n} and num_beams={self.num_beams}",
+            ),
+        )
 
 
 def _require(value: Value, holds: bool, field: str, expected: str, remedy: str = "") -> Value:

@@ -56,4 +56,6 @@ def step_context(engine: Engine, rows: Sequence[Row], token_bitmask: NDArray[np.
         token_bitmask=token_bitmask,
         prompt_ids=tuple(row.request.prompt_ids for row in rows),
         output_ids=tuple(row.output_ids for row in rows),
+        vocabulary=engine.vocabulary,
+        records=tuple(row.record for row in rows),
     )

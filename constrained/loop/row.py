@@ -12,6 +12,7 @@ from constrained.loop.dead_ends import DeadEnds
 from constrained.loop.engine import Cache, Engine, TokenMatcher
 from constrained.loop.request import Request
 from constrained.loop.text import OutputText
+from constrained.processors import RowRecord
 from constrained.result import GenerationResult, StopReason, Usage
 
 __all__ = ["Row", "Step"]
@@ -52,6 +53,8 @@ class Row:
     """Of each output id."""
     pieces: list[str] = field(default_factory=list)
     """The text that each output id settled."""
+    record: RowRecord = field(default_factory=RowRecord)
+    """What the post-forward stage keeps of this row's draws."""
     dead_ends: DeadEnds = field(default_factory=DeadEnds)
     stop_reason: StopReason | None = None
     bitmask: NDArray[np.int32] | None = None

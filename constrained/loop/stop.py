@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from constrained.loop.drawn import drawn_as
 from constrained.loop.row import Row
 from constrained.result import GenerationResult
 
@@ -47,6 +48,7 @@ def close(row: Row) -> GenerationResult | None:
         stop_reason=row.stop_reason,
         complete=_is_complete(row),
         usage=row.usage(),
+        **drawn_as(row),
     )
 
 

@@ -2,19 +2,26 @@
 
 from constrained.processors.context import LogitsProcessor, Stage, StepContext
 from constrained.processors.mask import GrammarMask, apply_token_bitmask
+from constrained.processors.penalties import LogitBias, Penalties
 from constrained.processors.pipeline import Pipeline, standard_pipeline
+from constrained.processors.record import RowRecord
 from constrained.processors.sampling import MinP, Temperature, TopK, TopP
+from constrained.processors.watermark import Watermark
 
 __all__ = [
     "GrammarMask",
+    "LogitBias",
     "LogitsProcessor",
     "MinP",
+    "Penalties",
     "Pipeline",
+    "RowRecord",
     "Stage",
     "StepContext",
     "Temperature",
     "TopK",
     "TopP",
+    "Watermark",
     "apply_token_bitmask",
     "standard_pipeline",
 ]

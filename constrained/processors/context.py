@@ -15,7 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
+from constrained.processors.record import DrawNote, RowRecord
 from constrained.sampling_config import SamplingConfig
+from grammars.vocabulary import Vocabulary
 
 __all__ = ["LogitsProcessor", "Stage", "StepContext", "stage_of"]
 
@@ -54,6 +56,15 @@ class StepContext:
     """(B,) Ids of each prompt."""
     output_ids: tuple[Sequence[int], ...] = ()
     """(B,) Ids written so far after each prompt, forced ones too."""
+    vocabulary: Vocabulary | None = None
+    """What the ids write; a watermark and penalties need it."""
+    records: tuple[RowRecord, ...] = ()
+    """(B,) What is kept of each row from step to step. Without them every token of ``output_ids`` counts as drawn where
+    there was a choice."""
+    notes: tuple[DrawNote, ...] = ()
+    """(B,) The notes of this step's draws; the pipeline begins them."""
+    noise_keys: tuple[NDArray[np.uint64] | None, ...] = ()
+    """(B,) What makes the noise of the draw, where it is not seed, stream and position: see ``constrained.philox``."""
     token_ids: Tensor | None = None
     """(B, N) Which token each column of the logits stands for, ascending; ``None``: column j is token j (N = V).
     After a mask that allows few ids the logits have columns for these only."""

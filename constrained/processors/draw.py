@@ -6,34 +6,26 @@ in float64, is a draw from softmax(logits); ties go to the lowest id. u is never
 the batch, or on how the ids are laid out, the draw depends on these neither.
 
 Source: Maddison, Tarlow and Minka, "A* Sampling", NeurIPS 2014, section 2 (the Gumbel-max trick); keyed noise as in
-counter-based random numbers, see :mod:`constrained.processors.philox`.
+counter-based random numbers, see :mod:`constrained.philox`.
 """
 
 from __future__ import annotations
-
-import math
-from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from constrained.philox import draw_key, gumbel, philox_blocks, philox_word
 from constrained.processors.context import StepContext
-from constrained.processors.philox import draw_key, philox_blocks, philox_word, philox_words_tensor
+from constrained.processors.philox import philox_words_tensor
 from grammars.jit import kernel
 
-__all__ = ["draw", "draw_tensor", "gumbel"]
+__all__ = ["draw", "draw_tensor"]
 
 _CHUNK_BLOCKS = 64
 _CHUNK = 4 * _CHUNK_BLOCKS
 _BOUND_BITS = 12
-
-
-@kernel
-def gumbel(word: int | np.unsignedinteger[Any]) -> float:
-    """-ln(-ln u) of u = (word + 1/2) / 2**32, for a word from 0 to 2**32 - 1."""
-    return -math.log(-math.log((float(word) + 0.5) * 2.0**-32))
 
 
 # Upper bounds of the noise by the leading bits of the word; the slack is far above the rounding of logarithms.
@@ -153,5 +145,7 @@ def draw_tensor(context: StepContext, logits: Tensor) -> Tensor:
 
 
 def _key_of(context: StepContext, row: int) -> NDArray[np.uint64]:
-    """(3,) What makes the noise of one row."""
+    """(3,) What makes the noise of one row: its watermark's context where it has one here, else seed and stream."""
+    if context.noise_keys and (key := context.noise_keys[row]) is not None:
+        return key
     return draw_key(seed=context.sampling[row].seed, stream=context.streams[row], position=context.positions[row])

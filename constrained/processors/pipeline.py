@@ -2,7 +2,7 @@
 
 The order is fixed and checked when a pipeline is built:
 
-    caller's processors -> grammar mask -> penalties -> temperature -> top-k -> top-p -> min-p
+    caller's processors -> grammar mask -> biases, penalties -> temperature -> top-k -> top-p -> min-p
     -> watermark -> digest -> draw
 
 The mask comes after everything that a caller does to raw logits, so nothing can revive a forbidden token; what comes
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -25,12 +26,17 @@ from constrained.processors import device
 from constrained.processors.context import LogitsProcessor, Stage, StepContext, stage_of
 from constrained.processors.draw import draw, draw_tensor
 from constrained.processors.mask import GrammarMask
+from constrained.processors.measure import log_mask_mass, note_logprobs
+from constrained.processors.penalties import LogitBias, Penalties
+from constrained.processors.record import RowRecord
 from constrained.processors.sampling import MinP, Temperature, TopK, TopP
+from constrained.processors.watermark import Watermark
+from constrained.watermark.contexts import first_bytes_of, is_free
 from grammars.jit import kernel
 
 __all__ = ["Pipeline", "standard_pipeline"]
 
-_NEVER_REVIVE = (Temperature, TopK, TopP, MinP)
+_NEVER_REVIVE = (LogitBias, Penalties, Temperature, TopK, TopP, MinP)
 _FORWARD_PASS = "the forward pass"
 
 
@@ -40,9 +46,11 @@ def standard_pipeline(processors: Sequence[LogitsProcessor] = ()) -> Pipeline:
     Processors of one stage run in the order given.
 
     >>> [stage_of(processor).name for processor in standard_pipeline().processors]
-    ['MASK', 'TEMPERATURE', 'TOP_K', 'TOP_P', 'MIN_P']
+    ['MASK', 'PENALTIES', 'PENALTIES', 'TEMPERATURE', 'TOP_K', 'TOP_P', 'MIN_P', 'WATERMARK']
     """
-    own: list[LogitsProcessor] = [GrammarMask(), Temperature(), TopK(), TopP(), MinP()]
+    own: list[LogitsProcessor] = [
+        *(GrammarMask(), LogitBias(), Penalties(), Temperature(), TopK(), TopP(), MinP(), Watermark())
+    ]
     return Pipeline(sorted([*processors, *own], key=stage_of))
 
 
@@ -72,47 +80,80 @@ class Pipeline:
     def sample(self, context: StepContext, logits: Tensor) -> list[int]:
         """The next token id of each row, for raw ``logits`` (B, V) float32, which stay as they are.
 
-        Raises :class:`~constrained.errors.LogitsError` where logits are NaN or +inf, or all allowed ones are -inf, and
-        :class:`~constrained.errors.NoTokenAllowed` where a bitmask allows nothing.
+        Each row's record gets a note of the draw. Raises :class:`~constrained.errors.LogitsError` where logits are NaN
+        or +inf, or all allowed ones are -inf, and :class:`~constrained.errors.NoTokenAllowed` where a bitmask allows
+        nothing.
         """
         faults: dict[str, Tensor] = {}
-        context, logits = self._process(context, logits, faults)
-        if device.has_kernels(logits):
-            drawn = draw(context, logits)
-        else:  # one transfer for all that the step tells the CPU
-            told = torch.stack([draw_tensor(context, logits), *(rows.long() for rows in faults.values())])
-            drawn, *faulty = told.tolist()
+        seen, processed, masses = self._process(context, logits, faults)
+        if device.has_kernels(processed):
+            drawn, log_masses = draw(seen, processed), masses.tolist()
+        else:  # one transfer for all that the step tells the CPU; a double holds every id
+            told = [
+                draw_tensor(seen, processed).double(),
+                masses.double(),
+                *(rows.double() for rows in faults.values()),
+            ]
+            ids, log_masses, *faulty = torch.stack(told).tolist()
             for source, rows in zip(faults, faulty, strict=True):
                 _require_none(source, rows, context)
+            drawn = [int(token_id) for token_id in ids]
         _require_drawn(drawn, context)
+        for row, note in enumerate(seen.notes):
+            logit = None if note.totals is None else float(logits[row, drawn[row]])
+            note.finish(drawn[row], log_masses[row], logit)
         return drawn
 
     def process(self, context: StepContext, logits: Tensor) -> tuple[StepContext, Tensor]:
         """What the draw would see: logits (B, N), and the context that says which tokens their columns are."""
         faults: dict[str, Tensor] = {}
         with torch.no_grad():
-            context, logits = self._process(context, logits, faults)
+            context, logits, _ = self._process(context, logits, faults)
         for source, rows in faults.items():
             _require_none(source, rows.long().tolist(), context)
         return context, logits
 
-    def _process(self, context: StepContext, logits: Tensor, faults: dict[str, Tensor]) -> tuple[StepContext, Tensor]:
+    def _process(
+        self, context: StepContext, logits: Tensor, faults: dict[str, Tensor]
+    ) -> tuple[StepContext, Tensor, Tensor]:
+        """What the draw sees, and what each row's mask weighs (B,)."""
         _check_shape(context, logits)
         _note_faults(_FORWARD_PASS, logits, context, faults)
+        context = _with_records(context)
         if self._before:
             logits = logits.clone()  # the caller's processors own what they get; the pass's logits stay raw
         for processor in self._before:
             logits = _checked(processor, processor(context, logits), logits.shape)
             _note_faults(type(processor).__name__, logits, context, faults)
-        context, logits = self._mask.narrow(context, logits)
+        raw = logits
+        context, logits = self._mask.narrow(context, raw)
+        masses = log_mask_mass(context, raw, logits)
+        note_logprobs(context, raw, logits)
         for processor in self._after:
             if isinstance(processor, _NEVER_REVIVE):
                 logits = processor(context, logits)
                 continue
+            if isinstance(processor, Watermark):
+                context, logits = processor.mark(context, logits)
+                continue
             forbidden = logits == -torch.inf
             logits = _checked(processor, processor(context, logits), logits.shape).masked_fill(forbidden, -torch.inf)
             _note_faults(type(processor).__name__, logits, context, faults)
-        return context, logits
+        return context, logits, masses
+
+
+def _with_records(context: StepContext) -> StepContext:
+    """The context with a record of each row, in which a note for this step's draw is begun."""
+    records = context.records or tuple(
+        RowRecord.of_output_without_notes(context.output_ids[row] if context.output_ids else ())
+        for row in range(context.batch_size)
+    )
+    first_bytes = None if context.vocabulary is None else first_bytes_of(context.vocabulary)
+    notes = [
+        record.begin(position, is_free=first_bytes is None or is_free(words, first_bytes))
+        for record, position, words in zip(records, context.positions, context.token_bitmask, strict=True)
+    ]
+    return replace(context, records=records, notes=tuple(notes))
 
 
 def _check_order(processors: Sequence[LogitsProcessor]) -> None:

@@ -37,7 +37,7 @@ def philox4x32(counter: Sequence[int], key: Sequence[int]) -> list[int]:
 
 
 def word(seed: int, stream: int, position: int, token_id: int) -> int:
-    """The random word of a token, by the layout that constrained.processors.philox documents."""
+    """The random word of a token, by the layout that constrained.philox documents."""
     counter = (token_id // 4, position, stream % 2**32, stream // 2**32)
     return philox4x32(counter, (seed % 2**32, seed // 2**32))[token_id % 4]
 

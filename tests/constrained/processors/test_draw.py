@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from constrained.philox import MAX_POSITION, gumbel
 from constrained.processors import draw as draw_module
-from constrained.processors.draw import draw, draw_tensor, gumbel
-from constrained.processors.philox import MAX_POSITION
+from constrained.processors.draw import draw, draw_tensor
 from constrained.sampling_config import SamplingConfig
 from grammars.jit import CHECKED
 

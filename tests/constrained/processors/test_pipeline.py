@@ -15,13 +15,16 @@ from hypothesis.extra import numpy as hnp
 from constrained.errors import LogitsError, NoTokenAllowed
 from constrained.processors import (
     GrammarMask,
+    LogitBias,
     MinP,
+    Penalties,
     Pipeline,
     Stage,
     StepContext,
     Temperature,
     TopK,
     TopP,
+    Watermark,
     device,
     standard_pipeline,
 )
@@ -197,7 +200,7 @@ def test_processors_run_in_their_stated_places() -> None:
     late = Revive(Stage.WATERMARK)
     pipeline = standard_pipeline([first, late, second])
     assert [type(processor) for processor in pipeline.processors] == [
-        Add, Add, GrammarMask, Temperature, TopK, TopP, MinP, Revive,
+        Add, Add, GrammarMask, LogitBias, Penalties, Temperature, TopK, TopP, MinP, Revive, Watermark,
     ]  # fmt: skip
     assert pipeline.processors[:2] == (first, second)
 
