@@ -35,6 +35,7 @@ __all__ = [
     "TextRule",
     "Witness",
     "goal_key",
+    "goal_of",
     "join_goals",
 ]
 
@@ -44,6 +45,13 @@ Goal = tuple[dict[str, Any], ...] | None
 ANY_GOAL: Goal = ()
 NumberValue = tuple[Decimal, str]
 """A number and how JSON writes it."""
+
+
+def goal_of(schema: Any) -> Goal:
+    """The goal of one schema."""
+    if type(schema) is dict:
+        return (schema,) if schema else ANY_GOAL
+    return ANY_GOAL if schema else None
 
 
 def join_goals(left: Goal, right: Goal) -> Goal:
