@@ -43,8 +43,8 @@ from .strings import constrained_string, string_language, string_values
 
 __all__ = ["Lowering", "lower_json_schema"]
 
-_MAX_STRINGS = 16
-"""Alternatives of strings by patterns and formats; beyond this a node is refused."""
+_MAX_STRINGS = 64
+"""Alternatives of strings by patterns and formats; beyond this a guard tells them."""
 _INLINE_VALUES = 16
 """Longer lists of values become a rule, so that they are stored once however often they are used."""
 
@@ -168,10 +168,9 @@ class Lowering:
                 parts.append(builder.literal(b"false"))
         parts.extend(map(self._number, node.numbers))
         if len(node.strings) > _MAX_STRINGS and sum(bool(shape.rules) for shape in node.strings) > _MAX_STRINGS:
-            reason = f"more than {_MAX_STRINGS} combinations of patterns and formats"
-            self.report((Problem(node.pointer, "pattern", reason),))
-            return builder.never
-        parts.extend(map(self._string, node.strings))
+            parts.append(self._many_strings(node))
+        else:
+            parts.extend(map(self._string, node.strings))
         parts.extend(self._shape(array, depth) for array in node.arrays if array.productive)
         parts.extend(self._shape(shape, depth) for shape in node.objects if shape.productive)
         return parts[0] if len(parts) == 1 else builder.alternation(*parts)
@@ -241,6 +240,23 @@ class Lowering:
         if known is None:
             known = self._shared(key, self._constrained_string(shape))
         return self.checked(known, shape.checks)
+
+    def _many_strings(self, node: Node) -> NodeId:
+        """Strings of any of too many shapes."""
+        shapes = node.strings
+        try:
+            for shape in shapes:
+                self.report(shape.problems)
+                string_fits("", shape)
+        except GrammarError as error:
+            self.report((Problem(node.pointer, "pattern", str(error)),))
+            return self.builder.never
+
+        def fits(value: str) -> bool:
+            return any(string_fits(value, one) and all(check.check(value) for check in one.checks) for one in shapes)
+
+        self.kept.append(node)
+        return self.checked(self.prelude.string, (ValidValue(f"strings {id(node)}", fits),))
 
     def _constrained_string(self, shape: StringShape) -> NodeId:
         built = constrained_string(self.prelude, shape)

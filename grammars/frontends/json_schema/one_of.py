@@ -38,12 +38,18 @@ def exactly_one(
     booleans = sum(bit for bit in (1, 2) if sum(bool(node.booleans & bit) for node in whole) == 1)
     nodes = _without_common_values(whole)
     kept: list[Node] = []
+    apart: set[tuple[int, int]] = set()
     for place, (index, _) in enumerate(live):
         if only is not None and only != index:
             continue
         node = nodes[place]
         for other, (its, _) in enumerate(live):
-            if other != place and not judge.nodes_apart(node, nodes[other]):
+            if other == place or (other, place) in apart:  # what was cut off cannot make them meet
+                continue
+            if judge.nodes_apart(node, nodes[other]):
+                if node is nodes[place]:
+                    apart.add((place, other))
+            else:
                 node = minus(node, branches[its], f"{pointer}", judge, negate, keyword="oneOf")
         bits = node.booleans & booleans if only is not None else 0
         kept.append(replace(node, null=null and whole[place].null and only is not None, booleans=bits))

@@ -36,6 +36,8 @@ from .string_languages import format_language, rule_lengths, unmeasured, without
 __all__ = ["constrained_string", "other_name", "string_language", "string_values"]
 
 _BLOCK = 256
+_MOST_COUNTED = _BLOCK * _BLOCK
+"""Characters that there must be at least; more are left to a guard, for there would be a configuration for each."""
 _SHARE_CHARACTERS = 32
 """States of an automaton, or copies in a pattern, beyond which its sets of characters become rules."""
 _MANY_STATES = 100
@@ -55,6 +57,8 @@ def string_values(prelude: Prelude, values: Iterable[str]) -> NodeId:
 def constrained_string(prelude: Prelude, shape: StringShape) -> NodeId | Problem:
     """The strings of a shape without given values, or why it is refused."""
     builder, quote = prelude.builder, prelude.quote
+    if shape.minimum > _MOST_COUNTED:
+        return Problem(shape.pointer, "minLength", f"more than {_MOST_COUNTED:,} characters to count")
     if not shape.rules and not shape.excluded:
         return builder.sequence(quote, _characters(prelude, shape.minimum, shape.maximum), quote)
     try:
@@ -103,7 +107,7 @@ def _regex(prelude: Prelude, shape: StringShape, behind: NodeId) -> NodeId:
 def _characters(prelude: Prelude, minimum: int, maximum: int | None) -> NodeId:
     """So many characters; large numbers are counted by blocks, so that the size grows with their square root only."""
     builder, character = prelude.builder, prelude.character
-    if maximum is None or maximum <= _BLOCK * _BLOCK:
+    if maximum is None or maximum <= _MOST_COUNTED:
         return builder.repeat(character, minimum, maximum)
     block = builder.rule("block", builder.repeat(character, _BLOCK, _BLOCK))
     blocks, rest = divmod(minimum, _BLOCK)

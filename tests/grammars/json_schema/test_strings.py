@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grammars.frontends.json_schema.spelling import json_text
 from constrained.testing.string_automata import _other_spelled_strings, other_strings
+from grammars.frontends.json_schema.spelling import json_text
 
 from .texts import language
 
@@ -108,3 +108,16 @@ def test_many_values() -> None:
     taken = language({"enum": values})
     assert taken.takes_value("value 4999")
     assert not taken.takes_value("value 5000")
+
+
+def test_many_patterns_are_told_apart_by_a_guard() -> None:
+    patterns = [f"^{first}.*{last}$" for first in "abcdefghij" for last in "klmnopq"]
+    schema = {"type": "string", "oneOf": [{"pattern": one} for one in [*patterns, "m$"]]}
+    taken = language(schema)
+    assert [taken.takes_value(text) for text in ("ak", "xk", "am", "xm", "jxxq")] == [True, False, False, True, True]
+
+
+def test_a_length_that_is_too_large_to_count_is_asked_in_the_end() -> None:
+    long = language({"type": "string", "not": {"maxLength": 131_072}})
+    assert not long.takes_value("é" * 131_072)
+    assert long.takes_value("é" * 131_073)
