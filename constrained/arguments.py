@@ -8,13 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, get_args
 
-from .result import ForcedMode
+from .result import BudgetPolicy, ForcedMode
 from .sampling_config import SamplingConfig
 
 if TYPE_CHECKING:
     from .processors import LogitsProcessor
 
 __all__ = [
+    "budget_policy",
     "check_chat",
     "check_messages",
     "check_source",
@@ -24,6 +25,7 @@ __all__ = [
     "optional_count",
     "processors_of",
     "sampling_of",
+    "seconds",
     "shown",
     "stop_texts",
 ]
@@ -161,6 +163,25 @@ def forced_mode(forced: Any) -> ForcedMode:
     if not isinstance(forced, str) or forced not in get_args(ForcedMode):
         raise ValueError(f"forced: expected one of {', '.join(map(repr, get_args(ForcedMode)))}, got {shown(forced)}")
     return cast(ForcedMode, forced)
+
+
+def budget_policy(on_budget: Any) -> BudgetPolicy:
+    """One of the ways to come to the end of a budget."""
+    if not isinstance(on_budget, str) or on_budget not in get_args(BudgetPolicy):
+        expected = " or ".join(map(repr, get_args(BudgetPolicy)))
+        raise ValueError(f"on_budget: expected {expected}, got {shown(on_budget)}")
+    return cast(BudgetPolicy, on_budget)
+
+
+def seconds(value: Any, argument: str) -> float | None:
+    """A time above 0, or ``None``. Raises TypeError for what is neither, ValueError out of range."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{argument}: expected a number of seconds, got {shown(value)}")
+    if not 0 < value < float("inf"):
+        raise ValueError(f"{argument}: expected seconds above 0, got {value}; None for no limit")
+    return float(value)
 
 
 def sampling_of(option: Callable[[str, Any], Any]) -> SamplingConfig:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 __all__ = [
+    "BudgetTooSmall",
     "ChatTemplateError",
     "ConstrainedError",
     "ContextTooLong",
@@ -142,3 +143,26 @@ class WatermarkKeyError(ConstrainedError, ValueError):
 
 class WatermarkError(ConstrainedError, ValueError):
     """A detector was asked for what it cannot answer; the message says what it needs."""
+
+
+class BudgetTooSmall(ConstrainedError, ValueError):
+    """Under ``on_budget="close"``: no complete output is known that fits the budget.
+
+    ``shortest`` is how many tokens are enough (``None`` where that is not known), ``budget`` how many there are.
+    """
+
+    def __init__(self, *, shortest: int | None, budget: int, asked: int) -> None:
+        self.shortest = shortest
+        self.budget = budget
+        what = f"max_tokens={asked:,}" if budget == asked else f"the {budget:,} tokens that the model's context leaves"
+        if shortest is None:
+            super().__init__(
+                f"on_budget: how few tokens complete an output is not known, since this vocabulary has no token for "
+                f"some single bytes, so {what} cannot be kept to; pass on_budget='cut'"
+            )
+            return
+        remedy = "raise max_tokens" if budget == asked else "shorten the prompt"
+        super().__init__(
+            f"on_budget: the shortest complete output that is known needs {shortest:,} tokens, more than {what}; "
+            f"{remedy}, or pass on_budget='cut'"
+        )

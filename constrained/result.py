@@ -5,11 +5,16 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-__all__ = ["ForcedMode", "GenerationResult", "MarkedWith", "StopReason", "TokenLogprob", "Usage"]
+__all__ = ["BudgetPolicy", "ForcedMode", "GenerationResult", "MarkedWith", "StopReason", "TokenLogprob", "Usage"]
 
-StopReason = Literal["eos", "grammar", "length", "stop_text"]
+StopReason = Literal["eos", "grammar", "length", "time", "stop_text"]
 """``eos``: the model ended; ``grammar``: nothing more may follow; ``length``: ``max_tokens`` or the model's context is
-used up; ``stop_text``: one of the stop texts came."""
+used up; ``time``: ``time_budget`` is; ``stop_text``: one of the stop texts came."""
+
+BudgetPolicy = Literal["cut", "close"]
+"""What happens where ``max_tokens``, the model's context or ``time_budget`` come to their end: ``cut``, the output ends
+there, whole or not; ``close``, as the end comes near only such tokens are allowed as still leave room for a complete
+output, so that it always is one."""
 
 ForcedMode = Literal["canonical", "exact", "off"]
 """How text that the grammar leaves no choice about is written: ``canonical``, with the tokens that the tokenizer itself
@@ -27,15 +32,23 @@ class Usage:
     prompt_tokens: int
     """Tokens of the prompt."""
     sampled_tokens: int
-    """Tokens that were drawn, each from the logits of a pass."""
+    """Tokens that were drawn, each from the logits of one position."""
     forced_tokens: int
     """Tokens that the grammar forced; they were appended without a draw and rode along with the next pass."""
     rolled_back_tokens: int = 0
     """Tokens, of both kinds, that were taken back because the text had no way on with them."""
+    cached_prompt_tokens: int = 0
+    """Tokens of the prompt whose keys and values were there from an earlier prompt that began alike."""
+    drafted_tokens: int = 0
+    """Tokens copied from the prompt and checked by a pass beside its own."""
+    accepted_tokens: int = 0
+    """How many of them turned out to be the output: so many tokens needed no pass of their own."""
+    narrowed_masks: int = 0
+    """Token bitmasks from which a budget took something, so that the output could still be completed."""
     forward_passes: int
     """Passes of the model, prefill included (a long prompt counts once)."""
     prefill_seconds: float
-    """From the start of the first pass to the first draw."""
+    """The passes that took the prompt, to the first draw. In a batch, passes count whole for each of their rows."""
     decode_seconds: float
     """All later steps together: pass, mask and draw."""
     mask_microseconds_mean: float

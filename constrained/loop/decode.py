@@ -1,40 +1,82 @@
-"""One step: the pass over what is pending, and the masks made meanwhile."""
+"""One step: the pass over what is pending, the masks made meanwhile, and the draw."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
+from constrained.errors import LogitsError, NoTokenAllowed
 from constrained.loop.engine import Engine
-from constrained.loop.prefill import allocate_cache
+from constrained.loop.prefill import chunk_size, keep_prefix, open_cache
+from constrained.loop.roll_back import go_back, is_stuck
 from constrained.loop.row import Row
-from constrained.processors import StepContext
+from constrained.processors import Pipeline, StepContext
 
-__all__ = ["fill_token_bitmask", "forward", "step_context"]
+__all__ = ["draw", "forward"]
+
+_MOST_PENDING = 32  # of any row, for drafts to go with a pass: they need logits of every position in it
 
 
-def forward(engine: Engine, rows: Sequence[Row]) -> Tensor:
-    """Launch the pass that takes the pending ids of ``rows``; logits (B, V) float32 after the last of each.
+def forward(engine: Engine, rows: Sequence[Row]) -> None:
+    """Launch one pass over what ``rows`` have pending, a draft behind it; on an accelerator it runs on after this.
 
-    Each row has a cache of its own length, and is passed by itself: its logits do not depend on its neighbours.
+    A row that brought all it had pending has logits then, from which its next token can be drawn.
     """
-    logits = []
-    for row in rows:
-        if row.cache is None:
-            row.cache = allocate_cache(row)
-        token_ids = torch.tensor([row.pending], dtype=torch.int64, device=engine.model.device)  # (1, T)
-        logits.append(engine.model.forward(token_ids, row.cache))  # (1, V)
-        row.pending.clear()
-        row.forward_passes += 1
-    return logits[0] if len(logits) == 1 else torch.cat(logits)
+    if not rows:
+        return
+    with _timed(rows):
+        for row in rows:
+            if row.cache is None:
+                row.cache = open_cache(row)
+        size = chunk_size(rows)
+        if all(len(row.pending) <= _MOST_PENDING for row in rows):
+            for row in rows:
+                _add_draft(row)
+        fed = [_take_pending(row, size) for row in rows]
+        all_positions = any(row.ahead for row in rows)
+        logits = engine.model.forward_rows(fed, [row.cache for row in rows], all_positions=all_positions)
+        end = 0
+        for row, ids in zip(rows, fed, strict=True):
+            end += len(ids) if all_positions else 1
+            if not row.pending:
+                row.logits = logits[end - 1 - len(row.ahead) : end]  # (1 + draft, V)
+                row.forward_passes += 1
+            keep_prefix(row)
 
 
-def fill_token_bitmask(engine: Engine, rows: Sequence[Row]) -> NDArray[np.int32]:
-    """The masks of ``rows``, (B, ceil(V / 32)) int32; made on the CPU while the device runs the pass."""
+def _add_draft(row: Row) -> None:
+    if row.drafter is not None:
+        row.ahead = row.drafter.propose(row)
+        row.drafted_tokens += len(row.ahead)
+
+
+def _take_pending(row: Row, size: int) -> list[int]:
+    ids = row.pending[:size]
+    del row.pending[:size]
+    return ids + row.ahead
+
+
+def draw(engine: Engine, pipeline: Pipeline, rows: Sequence[Row]) -> list[tuple[Row, int]]:
+    """Draw the next token of each of ``rows``, which have logits.
+
+    Those that turn out to have no way on go back instead, and those that no token can be drawn for end with an error.
+    """
+    with _timed(rows):
+        bitmask = _fill_token_bitmask(engine, rows)  # (B, W), made while the pass runs
+        ready = [place for place, row in enumerate(rows) if row.is_live and not _is_sent_back(row, bitmask[place])]
+        if not ready:
+            return []
+        drawn = _sample(engine, pipeline, [rows[place] for place in ready], bitmask[ready])
+    return [(rows[place], token_id) for place, token_id in zip(ready, drawn, strict=True) if token_id is not None]
+
+
+def _fill_token_bitmask(engine: Engine, rows: Sequence[Row]) -> NDArray[np.int32]:
+    """The masks of ``rows``, (B, ceil(V / 32)) int32."""
     bitmask = np.empty((len(rows), engine.free_bitmask.shape[0]), np.int32)
     for place, row in enumerate(rows):
         if row.matcher is None:
@@ -42,11 +84,37 @@ def fill_token_bitmask(engine: Engine, rows: Sequence[Row]) -> NDArray[np.int32]
         elif row.bitmask is not None:
             bitmask[place], row.bitmask = row.bitmask[0], None
         else:
-            row.fill(row.matcher, bitmask, place)
+            with row.on_its_own():
+                row.fill(row.matcher, bitmask, place)
     return bitmask
 
 
-def step_context(engine: Engine, rows: Sequence[Row], token_bitmask: NDArray[np.int32]) -> StepContext:
+def _is_sent_back(row: Row, words: NDArray[np.int32]) -> bool:
+    """Whether a row has no way on, so that it goes back, for the next pass."""
+    if is_stuck(words):
+        with row.on_its_own():
+            go_back(row)
+        return True
+    return False
+
+
+def _sample(
+    engine: Engine, pipeline: Pipeline, rows: Sequence[Row], bitmask: NDArray[np.int32]
+) -> Sequence[int | None]:
+    """A token for each row; ``None`` for one that none can be drawn for, and that has ended with the error."""
+    try:
+        firsts = [row.logits[:1] for row in rows if row.logits is not None]
+        logits = firsts[0] if len(firsts) == 1 else torch.cat(firsts)  # (B, V)
+        return pipeline.sample(_step_context(engine, rows, bitmask), logits)
+    except (LogitsError, NoTokenAllowed) as error:
+        if len(rows) == 1:
+            rows[0].error = error
+            return [None]
+    alone = [_sample(engine, pipeline, [row], bitmask[place : place + 1]) for place, row in enumerate(rows)]
+    return [token_id for (token_id,) in alone]
+
+
+def _step_context(engine: Engine, rows: Sequence[Row], token_bitmask: NDArray[np.int32]) -> StepContext:
     """What the processors are told of this step."""
     return StepContext(
         vocab_size=engine.vocabulary.size,
@@ -59,3 +127,13 @@ def step_context(engine: Engine, rows: Sequence[Row], token_bitmask: NDArray[np.
         vocabulary=engine.vocabulary,
         records=tuple(row.record for row in rows),
     )
+
+
+@contextmanager
+def _timed(rows: Sequence[Row]) -> Iterator[None]:
+    """Rows that share a step each take the whole of its time."""
+    started = time.perf_counter()
+    yield
+    seconds = time.perf_counter() - started
+    for row in rows:
+        row.note_seconds(seconds)

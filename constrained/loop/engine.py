@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 import torch
@@ -15,7 +16,10 @@ from torch import Tensor
 from constrained.processors.mask import bitmask_of
 from grammars.vocabulary import Vocabulary
 
-__all__ = ["Cache", "CausalModel", "Engine", "TextTokenizer", "TokenMatcher"]
+if TYPE_CHECKING:
+    from constrained.loop.prefix_cache import PrefixCache
+
+__all__ = ["Cache", "CausalModel", "Completions", "Engine", "TextTokenizer", "TokenMatcher"]
 
 
 class Cache(Protocol):
@@ -24,6 +28,8 @@ class Cache(Protocol):
     @property
     def length(self) -> int: ...
     def truncate(self, length: int) -> None: ...
+    def copy_out(self, start: int, stop: int) -> Any: ...
+    def append(self, block: Any) -> None: ...
 
 
 class CausalModel(Protocol):
@@ -36,7 +42,9 @@ class CausalModel(Protocol):
     @property
     def device(self) -> torch.device: ...
     def new_cache(self, batch_size: int, capacity: int) -> Any: ...
-    def forward(self, token_ids: Tensor, cache: Any) -> Tensor: ...
+    def forward_rows(
+        self, rows: Sequence[Sequence[int]], caches: Sequence[Any], *, all_positions: bool = False
+    ) -> Tensor: ...
 
 
 class TextTokenizer(Protocol):
@@ -63,17 +71,26 @@ class TokenMatcher(Protocol):
     def fork(self) -> Self: ...
 
 
+class Completions(Protocol):
+    """How few tokens complete a text (:class:`grammars.completions.Completions`)."""
+
+    def tokens_to_end(self, matcher: Any) -> int | None: ...
+    def keep_within(self, matcher: Any, bitmask: NDArray[np.int32], row: int, *, num_tokens: int) -> int: ...
+
+
 @dataclass(frozen=True, repr=False)
 class Engine:
     """A model with its tokenizer and vocabulary: all that requests share. Frozen; one serves any number of requests.
 
     ``vocabulary`` is as wide as the model's logits. ``context_length`` bounds prompt and output together, in tokens.
+    ``prefix_cache`` keeps keys and values of prompts for later ones that begin alike; without it each is computed anew.
     """
 
     model: CausalModel
     tokenizer: TextTokenizer
     vocabulary: Vocabulary
     context_length: int
+    prefix_cache: PrefixCache | None = None
 
     def __post_init__(self) -> None:
         if self.vocabulary.size != self.model.vocab_size:
@@ -83,7 +100,7 @@ class Engine:
             )
 
     @classmethod
-    def from_model(cls, model: CausalModel, tokenizer: Any) -> Self:
+    def from_model(cls, model: CausalModel, tokenizer: Any, *, prefix_cache: PrefixCache | None = None) -> Self:
         """Of a :class:`constrained.model.Llama` and its :class:`constrained.model.Tokenizer`.
 
         >>> from constrained.testing.tiny import tiny_llama, tiny_tokenizer
@@ -92,7 +109,7 @@ class Engine:
         True
         """
         vocabulary = tokenizer.vocabulary(model.vocab_size)
-        return cls(model, tokenizer, vocabulary, model.config.max_position_embeddings)
+        return cls(model, tokenizer, vocabulary, model.config.max_position_embeddings, prefix_cache)
 
     @cached_property
     def eos_token_ids(self) -> frozenset[int]:

@@ -12,14 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from constrained.loop.engine import Engine, TokenMatcher
-from constrained.loop.row import Row
 from constrained.result import ForcedMode
 
-__all__ = ["append_forced", "consume_forced"]
+if TYPE_CHECKING:
+    from constrained.loop.row import Row
+
+__all__ = ["append_forced", "consume_forced", "left_context", "tokens_after"]
 
 #: How many tokens of left context are read; what lies further back does not change how text is cut into tokens.
 _LEFT_TOKENS = 16
@@ -31,13 +34,21 @@ def append_forced(row: Row) -> None:
     """Append to a row what its grammar forces; the next pass takes it along."""
     if row.matcher is None or row.text.is_stopped or (row.dead_ends and row.dead_ends.is_ahead(row.written)):
         return
-    left_ids = row.output_ids[-_LEFT_TOKENS:]
-    if len(left_ids) < _LEFT_TOKENS:
-        left_ids = [*row.request.prompt_ids[-_LEFT_TOKENS:], *left_ids]
-    for token_id in consume_forced(row.engine, row.matcher, left_ids, mode=row.request.forced, limit=row.room):
+    ids = consume_forced(row.engine, row.matcher, left_context(row), mode=row.request.forced, limit=row.room)
+    if row.budget is not None:
+        del ids[row.budget.count_affordable(row.matcher, ids, written=len(row.output_ids)) :]
+    for token_id in ids:
         row.append(token_id, forced=True)
         if row.text.is_stopped:
             return
+
+
+def left_context(row: Row) -> list[int]:
+    """The last ids of prompt and output: as many as say how what follows is cut into tokens."""
+    left_ids = row.output_ids[-_LEFT_TOKENS:]
+    if len(left_ids) < _LEFT_TOKENS:
+        left_ids = [*row.request.prompt_ids[-_LEFT_TOKENS:], *left_ids]
+    return left_ids
 
 
 def consume_forced(

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from constrained.arguments import forced_mode, optional_count, stop_texts
+from constrained.arguments import budget_policy, forced_mode, optional_count, seconds, stop_texts
 from constrained.loop.engine import TokenMatcher
-from constrained.result import ForcedMode
+from constrained.result import BudgetPolicy, ForcedMode
 from constrained.sampling_config import SamplingConfig
 from grammars.limits import DEFAULT_LIMITS
 
-__all__ = ["Request"]
+__all__ = ["MOST_DRAFTS", "Request"]
+
+MOST_DRAFTS = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +44,13 @@ class Request:
     forced: ForcedMode = "canonical"
     """How text that the grammar leaves no choice about is written; see :data:`constrained.result.ForcedMode`."""
 
+    on_budget: BudgetPolicy = "cut"
+    """What happens where a budget comes to its end; see :data:`constrained.result.BudgetPolicy`."""
+    time_budget: float | None = None
+    """Seconds from the row's start that it may take, its prefill included; ``None``: as long as it takes."""
+    drafts: int = 0
+    """Most tokens copied from the prompt that one pass checks on top of its own; 0: none. They change no output."""
+
     def __post_init__(self) -> None:
         if not self.prompt_ids:
             raise ValueError("prompt_ids: expected at least one id, got none; begin with the tokenizer's first token")
@@ -54,6 +63,13 @@ class Request:
         if optional_count(self.max_rolled_back_tokens, "max_rolled_back_tokens", least=0) is None:
             raise TypeError("max_rolled_back_tokens: expected a whole number, got None")
         forced_mode(self.forced)
+        if optional_count(self.drafts, "drafts", least=0, most=MOST_DRAFTS) is None:
+            raise TypeError("drafts: expected a whole number, got None; 0 switches drafts off")
+        seconds(self.time_budget, "time_budget")
+        if budget_policy(self.on_budget) == "close" and self.matcher is None:
+            raise ValueError(
+                "on_budget: expected 'cut' for free text, got 'close': only a grammar says when a text is complete"
+            )
         if isinstance(self.stop, str):
             raise ValueError(f"stop: expected a sequence of texts, got the text {self.stop!r}; write ({self.stop!r},)")
         stop_texts(self.stop)

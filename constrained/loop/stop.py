@@ -16,9 +16,15 @@ def stop_if_due(row: Row) -> None:
     if row.text.is_stopped:
         row.stop_reason = "stop_text"
     elif nothing_may_follow(row):
-        row.stop_reason = "grammar"
+        row.stop_reason = "grammar" if not row.is_narrowed else "time" if _is_late(row) else "length"
     elif row.room <= 0:
         row.stop_reason = "length"
+    elif row.budget is not None and row.budget.is_out_of_time and not row.budget.closes:
+        row.stop_reason = "time"
+
+
+def _is_late(row: Row) -> bool:
+    return row.budget is not None and row.budget.is_time
 
 
 def nothing_may_follow(row: Row) -> bool:
@@ -53,10 +59,10 @@ def close(row: Row) -> GenerationResult | None:
 
 
 def _is_complete(row: Row) -> bool:
-    """Whether the output is whole. One that ``length`` cut off is not, even if its text happens to be in the language:
-    ``12`` may have been going to be ``1234``."""
-    if row.stop_reason == "length":
-        return False
+    """Whether the output is whole. One that was cut off is not, even if its text happens to be in the language: ``12``
+    may have been going to be ``1234``. One that was brought to an end is."""
+    if row.stop_reason in ("length", "time"):
+        return row.budget is not None and row.budget.closes
     if row.stop_reason != "stop_text" or row.request.matcher is None:
         return True
     matcher = row.request.matcher.fork()

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor
 
 from constrained.errors import ContextTooLong
 from constrained.model.config import LlamaConfig
 
-__all__ = ["KVCache"]
+__all__ = ["KVBlock", "KVCache"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KVBlock:
+    """Keys and values of some tokens of one row, (layers, B, Hkv, T, D) each, apart from any cache."""
+
+    keys: Tensor
+    values: Tensor
+
+    @property
+    def num_bytes(self) -> int:
+        """Memory taken."""
+        return 2 * self.keys.numel() * self.keys.element_size()
 
 
 class KVCache:
@@ -74,3 +89,17 @@ class KVCache:
     def advance(self, num_tokens: int) -> None:
         """Count ``num_tokens`` written tokens as held, after every layer has written them."""
         self._length += num_tokens
+
+    def copy_out(self, start: int, stop: int) -> KVBlock:
+        """A copy of what is held of the tokens from ``start`` up to ``stop``."""
+        if not 0 <= start < stop <= self._length:
+            raise ValueError(f"cannot copy tokens {start} to {stop}: the cache holds {self._length}")
+        return KVBlock(self.keys[:, :, :, start:stop].clone(), self.values[:, :, :, start:stop].clone())
+
+    def append(self, block: KVBlock) -> None:
+        """Hold the tokens of a block after those held; they must be of the same positions as where it was copied."""
+        count = block.keys.shape[3]
+        self.require_room(count)
+        self.keys[:, :, :, self._length : self._length + count].copy_(block.keys)
+        self.values[:, :, :, self._length : self._length + count].copy_(block.values)
+        self.advance(count)

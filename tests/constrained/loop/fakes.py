@@ -36,6 +36,22 @@ class FakeCache:
         assert 0 <= length <= len(self.ids)
         del self.ids[length:]
 
+    def copy_out(self, start: int, stop: int) -> FakeBlock:
+        assert 0 <= start < stop <= len(self.ids)
+        return FakeBlock(self.ids[start:stop])
+
+    def append(self, block: FakeBlock) -> None:
+        self.ids += block.ids
+        assert len(self.ids) <= self.capacity
+
+
+class FakeBlock:
+    """Some ids."""
+
+    def __init__(self, ids: list[int]) -> None:
+        self.ids = list(ids)
+        self.num_bytes = 4 * len(ids)
+
 
 class FakeModel:
     """Logits drawn from a hash of the ids so far; ``wish`` makes it want to write certain ids after the prompt."""
@@ -65,21 +81,30 @@ class FakeModel:
         assert capacity <= self.config.max_position_embeddings
         return FakeCache(capacity)
 
-    def forward(self, token_ids: torch.Tensor, cache: FakeCache) -> torch.Tensor:
-        (ids,) = token_ids.tolist()
-        assert ids
-        self.passes.append(ids)
-        cache.ids += ids
-        assert len(cache.ids) <= cache.capacity
-        digest = hashlib.sha256(repr((self._seed, cache.ids)).encode()).digest()
+    def forward_rows(
+        self, rows: Sequence[Sequence[int]], caches: Sequence[FakeCache], *, all_positions: bool = False
+    ) -> torch.Tensor:
+        logits = []
+        for ids, cache in zip(rows, caches, strict=True):
+            assert ids
+            self.passes.append(list(ids))
+            for place, token_id in enumerate(ids, 1):
+                cache.ids.append(token_id)
+                if all_positions or place == len(ids):
+                    logits.append(self._logits_after(cache.ids))
+            assert len(cache.ids) <= cache.capacity
+        return torch.from_numpy(np.stack(logits))
+
+    def _logits_after(self, ids: list[int]) -> NDArray[np.float32]:
+        digest = hashlib.sha256(repr((self._seed, ids)).encode()).digest()
         generator = np.random.Generator(np.random.Philox(int.from_bytes(digest[:8], "little")))
-        logits = generator.normal(size=(1, self.vocab_size)).astype(np.float32) * 2
-        place = len(cache.ids) - self._prompt_length
-        if place < len(self._wish):
-            logits[0, self._wish[place]] += 100
+        logits = generator.normal(size=self.vocab_size).astype(np.float32) * 2
+        place = len(ids) - self._prompt_length
+        if 0 <= place < len(self._wish):
+            logits[self._wish[place]] += 100
         if self._bad_after is not None and place >= self._bad_after:
-            logits[0, 0] = np.nan
-        return torch.from_numpy(logits)
+            logits[0] = np.nan
+        return logits
 
 
 class LongestMatch:
