@@ -136,6 +136,10 @@ class SchemaWarning(UserWarning):
         super().__init__("not all of the schema is enforced" + "".join(f"\n  {note}" for note in self.notes))
 
 
+class SourceError(GrammarError):
+    """Verbatim text has no source to be taken from, or one that holds nothing."""
+
+
 class CfgError(GrammarError):
     """A grammar text (GBNF, Lark) is malformed or uses what is not supported.
 
