@@ -33,6 +33,7 @@ from .automaton.network import Network, build_network
 from .completions import Completions
 from .errors import Note, SchemaWarning, UnsatisfiableGrammar
 from .ir import IR, Builder, Kind
+from .ir.verbatim import bind_source
 from .limits import DEFAULT_LIMITS, Limits
 from .masks.narrow import Narrower
 from .masks.open_guards import OpenGuards
@@ -124,14 +125,20 @@ def _bytes_in_use(machine: Machine) -> int:
         memory[CONFIGURATION_TABLE_SIZE],
         256 * memory[NUM_CONFIGURATIONS],
         memory[NUM_WORDS] * memory[NUM_MASKS],
-        _bytes_of_arrays(network) // 4 + (CLOSURE_WORDS + 2) * network.num_states,
+        _bytes_of_arrays(network) // 4 + (CLOSURE_WORDS + 2) * (network.num_states + network.num_verbatim_states),
     )
     return sum(-(-4 * int(words) // _PAGE) * _PAGE for words in arenas)
 
 
-def compile_ir(ir: IR, vocabulary: Vocabulary, *, limits: Limits = DEFAULT_LIMITS) -> CompiledGrammar:
-    """Compile the intermediate form. Raises GrammarError: unsatisfiable, or over a limit."""
-    return CompiledGrammar(ir, vocabulary, limits)
+def compile_ir(
+    ir: IR, vocabulary: Vocabulary, *, source: str | None = None, limits: Limits = DEFAULT_LIMITS
+) -> CompiledGrammar:
+    """Compile the intermediate form. Raises GrammarError: unsatisfiable, or over a limit.
+
+    ``source`` is the text that verbatim pieces are taken from; without one :class:`~grammars.SourceError` is raised
+    where some piece needs it.
+    """
+    return CompiledGrammar(bind_source(ir, source), vocabulary, limits)
 
 
 def compile_regex(

@@ -20,6 +20,7 @@ __all__ = [
     "RegexError",
     "SchemaError",
     "SchemaWarning",
+    "SourceError",
     "TokenRefused",
     "UnsatisfiableGrammar",
     "UnsupportedSchema",

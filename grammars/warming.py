@@ -16,10 +16,13 @@ from .automaton.collect import collect
 from .automaton.network import build_network
 from .automaton.pack import finish_states
 from .automaton.productive import reach_end
+from .automaton.suffix_automaton import build_documents
 from .automaton.transfer import transfer
 from .automaton.transitions import filtered_transition, forced_bytes, guarded_target, run_bytes, run_to_guard, start
+from .automaton.verbatim import spread_writable
 from .frontends.json_schema import lower_json_schema
 from .ir import IR, Builder
+from .ir.verbatim import Verbatim
 from .jit import is_compiled, prepare
 from .limits import DEFAULT_LIMITS
 from .masks.batch import keep_bitmask, walk_rows
@@ -90,7 +93,9 @@ def warm_networks() -> None:
     """The kernels that turn an IR into a network, and those that few grammars need."""
     build_network(lower_json_schema(SCHEMA, whitespace="any"))
     build_network(_texts())
+    build_documents((Verbatim("a", "characters", in_json=False),), DEFAULT_LIMITS)
     words, flags = np.zeros(1, np.int32), np.zeros(1, np.bool_)
+    prepare(spread_writable, words, words, flags, flags)
     reach_end(flags, words, words, words, words, words)
     prepare(collect, words, words, words, words)
 

@@ -42,10 +42,12 @@ from .memory import (
     FIRST_EDGE,
     FIRST_EPSILON,
     FIRST_ITEM,
+    FIRST_VERBATIM,
     FLAGS,
     FULL_CONFIGURATIONS,
     FULL_ITEMS,
     HASH,
+    HOLDS_VERBATIM,
     ITEMS,
     MASK_ROW,
     MAX_CONFIGURATIONS,
@@ -67,10 +69,13 @@ from .memory import (
     TAKES_TEXT,
     TRANSITIONS,
     UNKNOWN,
+    VERBATIM_EDGES,
+    VERBATIM_SHIFT,
     Memory,
 )
 from .registers import NO_STACK, add_element, is_complete, open_register, stacks_that_take
 from .stacks import push, union
+from .verbatim import first_way, last_way, may_leave
 from .words import fill, mix, rehash, same_words
 
 __all__ = ["add_item", "clear_configurations", "close_closure", "open_closure", "rehash_configurations"]
@@ -186,10 +191,26 @@ def take_step(memory: Memory, step: int, stack: int, target: int) -> int:
 
 
 @subroutine
+def end_rule(memory: Memory, stack: int) -> int:
+    """Add what follows the end of a rule: the states that its stacks return to. Negative when full."""
+    frames = memory[STACKS] + STACK_WORDS * stack
+    if memory[frames + 2]:
+        memory[CLOSURE_ACCEPTING] = 1
+    for edge in range(memory[frames], memory[frames + 1]):
+        pair = memory[STACK_EDGES] + 2 * edge
+        status = add_item(memory, memory[pair], memory[pair + 1])
+        if status < 0:
+            return status
+    return 0
+
+
+@subroutine
 def follow(memory: Memory, state: int) -> int:
     """Add everything that ``state`` of the open closure reaches without a byte."""
-    record = memory[STATES] + STATE_WORDS * state
     stack = memory[memory[CLOSURE] + CLOSURE_WORDS * state + 1]
+    if state >= memory[FIRST_VERBATIM]:
+        return end_rule(memory, stack) if may_leave(memory, state) else 0
+    record = memory[STATES] + STATE_WORDS * state
     for edge in range(memory[record + FIRST_EPSILON], memory[record + END_EPSILON]):
         status = add_item(memory, memory[memory[EPSILON_EDGES] + edge], stack)
         if status < 0:
@@ -210,14 +231,7 @@ def follow(memory: Memory, state: int) -> int:
         if status < 0:
             return status
     if memory[record + STATE_FLAGS] & FINAL:
-        frames = memory[STACKS] + STACK_WORDS * stack
-        if memory[frames + 2]:
-            memory[CLOSURE_ACCEPTING] = 1
-        for edge in range(memory[frames], memory[frames + 1]):
-            pair = memory[STACK_EDGES] + 2 * edge
-            status = add_item(memory, memory[pair], memory[pair + 1])
-            if status < 0:
-                return status
+        return end_rule(memory, stack)
     return 0
 
 
@@ -269,6 +283,14 @@ def close_closure(memory: Memory) -> int:
     code = mix(flags & ACCEPTING, 17)
     for index in range(reached, reached + memory[CLOSURE_COUNT]):
         state = memory[index]
+        if state >= memory[FIRST_VERBATIM]:
+            flags = (flags | HOLDS_VERBATIM) & ~ONLY_TEXT
+            stack = memory[closure + CLOSURE_WORDS * state + 1]
+            memory[base + 2 * count] = state
+            memory[base + 2 * count + 1] = stack
+            code = mix(mix(code, state), stack)
+            count += 1
+            continue
         record = states + STATE_WORDS * state
         if memory[record + STATE_FLAGS] & TAKES_TEXT:
             flags &= ~ONLY_TEXT
@@ -329,7 +351,12 @@ def open_transitions(memory: Memory, configuration: int) -> None:
     fill(memory, row, row + 256, DEAD)
     record = memory[CONFIGURATIONS] + CONFIGURATION_WORDS * configuration
     for item in range(memory[record + FIRST_ITEM], memory[record + END_ITEM]):
-        state = memory[STATES] + STATE_WORDS * memory[memory[ITEMS] + 2 * item]
+        number = memory[memory[ITEMS] + 2 * item]
+        if number >= memory[FIRST_VERBATIM]:
+            for way in range(first_way(memory, number), last_way(memory, number)):
+                memory[row + (memory[memory[VERBATIM_EDGES] + way] >> VERBATIM_SHIFT)] = UNKNOWN
+            continue
+        state = memory[STATES] + STATE_WORDS * number
         for edge in range(memory[state + FIRST_EDGE], memory[state + END_EDGE]):
             span = memory[memory[BYTE_EDGES] + 2 * edge]
             fill(memory, row + (span & 0xFF), row + (span >> 8) + 1, UNKNOWN)

@@ -66,7 +66,7 @@ __all__ = ["Emitted", "emit"]
 _EPSILON, _LITERAL, _FRAGMENT = int(Kind.EPSILON), int(Kind.LITERAL), int(Kind.FRAGMENT)
 _SEQUENCE, _ALTERNATION, _REPEAT = int(Kind.SEQUENCE), int(Kind.ALTERNATION), int(Kind.REPEAT)
 _CALL, _LITERALS, _STRINGS = int(Kind.CALL), int(Kind.LITERALS), int(Kind.JSON_STRINGS)
-_GUARD, _REGISTER = int(Kind.GUARD), int(Kind.REGISTER)
+_GUARD, _REGISTER, _VERBATIM = int(Kind.GUARD), int(Kind.REGISTER), int(Kind.VERBATIM)
 
 
 @subroutine
@@ -227,7 +227,7 @@ def emit_all(
                 add_task(draft, children[a + index], source, target)
         elif kind == _REPEAT:
             emit_repeat(draft, table, node, a, b, c, source, target)
-        elif kind in (_CALL, _GUARD, _REGISTER):
+        elif kind in (_CALL, _GUARD, _REGISTER, _VERBATIM):
             add_call(draft, source, a if kind == _CALL else -1 - node, target)
 
 

@@ -26,6 +26,7 @@ from .memory import (
     CLOSURE_STATES,
     CLOSURE_WORDS,
     EPSILON_EDGES,
+    FIRST_VERBATIM,
     FULL_CONFIGURATIONS,
     FULL_GUARDED,
     FULL_ITEMS,
@@ -36,11 +37,13 @@ from .memory import (
     MAX_ITEMS,
     MAX_SETS,
     MAX_STACKS,
+    MOST_VERBATIM_WORK,
     NUM_CONFIGURATIONS,
     NUM_ITEMS,
     NUM_SETS,
     NUM_STACKS,
     NUM_STATES,
+    NUM_VERBATIMS,
     PASSED,
     REGISTERS,
     SET_TABLE,
@@ -53,6 +56,12 @@ from .memory import (
     STATES,
     STEPS,
     TOO_DEEP,
+    VERBATIM_EDGES,
+    VERBATIM_ROOTS,
+    VERBATIM_SLICES,
+    VERBATIM_STATES,
+    VERBATIM_WORK,
+    VERBATIM_WORK_WORDS,
     Memory,
     allocate,
     pool,
@@ -102,7 +111,10 @@ class Machine:
         return int(self.memory[START])
 
     def _load(self, network: Network, num_words: int) -> Memory:
-        num_states = network.num_states
+        num_states = network.num_states + network.num_verbatim_states
+        num_documents = len(network.verbatim_roots)
+        roots = np.zeros((num_documents, 2), np.int32)
+        roots[:, 0] = network.num_states + network.verbatim_roots
         parts = {
             STATES: network.states.reshape(-1),
             BYTE_EDGES: network.byte_edges.reshape(-1),
@@ -110,6 +122,9 @@ class Machine:
             CALL_EDGES: network.call_edges.reshape(-1),
             STEPS: network.steps.reshape(-1),
             REGISTERS: register_table(network.registers),
+            VERBATIM_STATES: network.verbatim_states,
+            VERBATIM_EDGES: network.verbatim_edges,
+            VERBATIM_ROOTS: roots.reshape(-1),
         }
         width = set_width(network.registers)
         max_sets = self.limits.max_register_sets if network.registers else 0
@@ -122,20 +137,25 @@ class Machine:
             BLOCKED: network.num_guards,
             SETS: (SET_WORDS + width) * max_sets,
             SET_TABLE: table_size,
+            VERBATIM_SLICES: num_words * num_documents,
+            VERBATIM_WORK: VERBATIM_WORK_WORDS * MOST_VERBATIM_WORK if num_documents else 0,
         }
         size = sum(map(len, parts.values())) + sum(blanks.values())
         memory, offset = allocate(self.limits, num_words, size)
+        is_pooled = size <= pool.GRAMMAR_WORDS  # else it holds zeros only, and is not used again
         for arena, part in parts.items():
             memory[arena] = offset
             memory[offset : offset + len(part)] = part
             offset += len(part)
         for arena, length in blanks.items():
             memory[arena] = offset
-            if arena not in (SETS, SET_TABLE):  # cleared as far as they are used
+            if is_pooled and arena not in (SETS, SET_TABLE):  # these are cleared as far as they are used
                 memory[offset : offset + length] = 0
             offset += length
-        finalize(self, pool.give_back, memory)
+        if is_pooled:
+            finalize(self, pool.give_back, memory)
         memory[NUM_STATES] = num_states
+        memory[FIRST_VERBATIM], memory[NUM_VERBATIMS] = network.num_states, num_documents
         memory[START_STATE] = network.start
         memory[SET_WIDTH], memory[MAX_SETS], memory[SET_TABLE_SIZE] = width, max_sets, table_size
         return wrap(memory)

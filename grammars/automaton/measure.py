@@ -48,7 +48,7 @@ Measures = npt.NDArray[np.int64]
 _NEVER, _EPSILON, _LITERAL, _FRAGMENT = int(Kind.NEVER), int(Kind.EPSILON), int(Kind.LITERAL), int(Kind.FRAGMENT)
 _SEQUENCE, _ALTERNATION, _REPEAT = int(Kind.SEQUENCE), int(Kind.ALTERNATION), int(Kind.REPEAT)
 _CALL, _LITERALS, _STRINGS = int(Kind.CALL), int(Kind.LITERALS), int(Kind.JSON_STRINGS)
-_GUARD, _REGISTER = int(Kind.GUARD), int(Kind.REGISTER)
+_GUARD, _REGISTER, _VERBATIM = int(Kind.GUARD), int(Kind.REGISTER), int(Kind.VERBATIM)
 
 COPY_LIMIT = 64  # edges that the copies of a repeat's body may make before the body becomes a rule
 
@@ -165,7 +165,7 @@ def measure_nodes(
             table[node, COVERS_TEXT] = b
             table[node, ONLY_TEXT_CHARACTER] = b
             table[node, STARTS_OUTSIDE_TEXT] = starts_outside_text(fragment_edges, fragments[a], fragments[a + 1])
-        elif kind in (_GUARD, _REGISTER, _CALL):
+        elif kind in (_GUARD, _REGISTER, _CALL, _VERBATIM):
             table[node, NUM_CALLS] = 1
             if kind == _CALL and rules[a] < node:
                 for column in range(COVERS_TEXT, MEASURES):

@@ -14,6 +14,8 @@ Layout, all counts in int32 words::
            | states | byte edges | epsilon edges | call edges | steps | registers   the network, never written
            | closure | closure queue | closure states | passed | blocked            automaton/configurations.py
            | sets | set table                                                       automaton/registers.py
+           | verbatim states | verbatim edges | verbatim roots                      documents, never written
+           | verbatim slices | verbatim work                                        masks/verbatim.py
 
 Beside each line stands the file whose kernels write there; ``automaton/collect.py`` alone writes to all when it makes
 room. The first four lines depend on :class:`~grammars.limits.Limits` and the vocabulary, the others on the grammar.
@@ -98,7 +100,7 @@ MAX_SETS: Final = 49
 SET_TABLE_SIZE: Final = 50  # power of two
 SET_WIDTH: Final = 51  # words of bits of a set
 NUM_WORDS: Final = 52  # int32 words of a token bitmask
-NUM_STATES: Final = 53
+NUM_STATES: Final = 53  # those of documents included
 START_STATE: Final = 54
 START: Final = 55  # the first configuration
 
@@ -109,7 +111,17 @@ COUNT_VISITED: Final = 58
 
 CLOSURE_FIRST: Final = 59  # where the queue of the open closure begins; it goes round
 
-HEADER_WORDS: Final = 64
+# -- header: verbatim text, see automaton/verbatim.py ---------------------------------------------------------------
+VERBATIM_STATES: Final = 64  # 1 word a state of a document, and one more: first edge << 1 | whether it may be left
+VERBATIM_EDGES: Final = 65  # 1 word an edge: byte << VERBATIM_SHIFT | target, counted from FIRST_VERBATIM
+VERBATIM_ROOTS: Final = 66  # 2 words a document: its first state, 1 once its slice is known
+VERBATIM_SLICES: Final = 67  # NUM_WORDS a document: tokens that lie wholly inside it
+VERBATIM_WORK: Final = 68  # 3 words a walk that waits: node, state, stack set
+FIRST_VERBATIM: Final = 69  # states from this number on are those of documents
+NUM_VERBATIMS: Final = 70
+VERBATIM_WAITING: Final = 71
+
+HEADER_WORDS: Final = 80
 
 STACK_WORDS: Final = 4
 CONFIGURATION_WORDS: Final = 8
@@ -121,6 +133,10 @@ UNION_SCRATCH_WORDS: Final = 1 << 19
 SMALLEST_TABLE: Final = 1024
 WALK_PATH_WORDS: Final = 4096  # no token is longer
 PENDING_WORDS: Final = 3
+VERBATIM_SHIFT: Final = 23
+VERBATIM_MASK: Final = (1 << VERBATIM_SHIFT) - 1
+VERBATIM_WORK_WORDS: Final = 3
+MOST_VERBATIM_WORK: Final = 16_384
 REGISTER_WORDS: Final = 5  # and the bits of what it requires, see automaton/registers.py
 SET_WORDS: Final = 3  # and its bits
 GUARDED_WORDS_RESERVED: Final = 1 << 20
@@ -139,6 +155,7 @@ END_PENDING: Final = 7
 # flags of a configuration
 ACCEPTING: Final = 1  # the text so far is complete
 ONLY_TEXT: Final = 2  # no way on but CAPACITY takes characters of string text
+HOLDS_VERBATIM: Final = 4  # some item is a state of a document
 
 # offsets inside a network state's record
 FIRST_EDGE: Final = 0
@@ -275,7 +292,7 @@ class _Pool:
         self.memories: dict[int, list[Int32Array]] = {}
 
     def take(self, num_words: int) -> Int32Array:
-        """A memory of so many words; not all zeros."""
+        """A memory of so many words; it may hold what an earlier machine left."""
         kept = self.memories.get(num_words)
         try:
             return kept.pop() if kept else reserve(num_words)
@@ -296,9 +313,11 @@ pool = _Pool()
 def allocate(limits: Limits, num_words: int, grammar_words: int) -> tuple[Int32Array, int]:
     """A memory with its header set, and the offset of the part that depends on the grammar.
 
-    Words may hold what an earlier machine left: whoever counts on zeros must write them.
+    Words may hold what an earlier machine left, unless the part is larger than ``pool.GRAMMAR_WORDS``: whoever counts
+    on zeros must write them.
     """
     words, offset = header(limits, num_words)
-    memory = pool.take(offset + max(grammar_words, pool.GRAMMAR_WORDS))
+    is_pooled = grammar_words <= pool.GRAMMAR_WORDS
+    memory = pool.take(offset + pool.GRAMMAR_WORDS) if is_pooled else reserve(offset + grammar_words)
     memory[:HEADER_WORDS] = words
     return memory, offset

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from ..errors import LimitExceeded, UnsatisfiableGrammar
 from ..ir.analyze import analyze
-from ..ir.nodes import IR, Int32Array, Register
+from ..ir.nodes import IR, Int32Array, Kind, Register
 from ..limits import DEFAULT_LIMITS, Limits
 from .emit import emit
 from .left_recursion import remove_left_recursion
 from .measure import NUM_STATES, ONLY_TEXT_CHARACTER, measure
+from .memory import END_CALL, END_EDGE, END_EPSILON, FINAL, FIRST_CALL, FIRST_EDGE, FIRST_EPSILON, STATE_FLAGS
 from .pack import pack
 from .productive import drop_unproductive
+from .suffix_automaton import Documents, build_documents
 
 __all__ = ["Network", "build_network"]
+
+_NOTHING = np.empty(0, np.int32)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,6 +30,8 @@ class Network:
     ``states`` (S, STATE_WORDS) index into ``byte_edges`` (E, 2: low | high << 8, target), ``epsilon_edges`` (P,) and
     ``call_edges`` (C, 2: first state of the rule, or -1 - step; return state or -1),
     ``steps`` (T, 4) are nodes of the IR: guards, and work on ``registers``; see :mod:`grammars.automaton.memory`.
+    A call may also lead into a document: its states have numbers from S on (``verbatim_states`` and so on, see
+    :class:`~.suffix_automaton.Documents`).
     """
 
     states: Int32Array
@@ -36,15 +42,26 @@ class Network:
     steps: Int32Array
     registers: tuple[Register, ...] = ()
     num_guards: int = 0
+    verbatim_states: Int32Array = field(default_factory=lambda: _NOTHING)
+    verbatim_edges: Int32Array = field(default_factory=lambda: _NOTHING)
+    verbatim_roots: Int32Array = field(default_factory=lambda: _NOTHING)
 
     @property
     def num_states(self) -> int:
-        """How many states."""
+        """How many states, those of documents apart."""
         return len(self.states)
+
+    @property
+    def num_verbatim_states(self) -> int:
+        """How many states of documents."""
+        return max(len(self.verbatim_states) - 1, 0)
 
 
 def build_network(ir: IR, *, limits: Limits = DEFAULT_LIMITS) -> Network:
-    """Compile an IR. Raises UnsatisfiableGrammar when no text matches, LimitExceeded when it would be too large."""
+    """Compile an IR. Raises UnsatisfiableGrammar when no text matches, LimitExceeded when it would be too large.
+
+    SourceError where verbatim text has no document yet.
+    """
     facts = analyze(ir)
     if not facts.productive[ir.start]:
         raise UnsatisfiableGrammar(
@@ -66,6 +83,9 @@ def build_network(ir: IR, *, limits: Limits = DEFAULT_LIMITS) -> Network:
         )
         neutral = np.append(neutral, np.zeros(len(rule_starts) - len(neutral), np.bool_))
     states, byte_edges, epsilon_edges, call_edges = pack(edges, calls, rule_starts, capacities, flags, neutral)
+    documents = build_documents(ir.verbatims, limits) if ir.verbatims else Documents(_NOTHING, _NOTHING, _NOTHING)
+    if ir.verbatims:
+        _enter_documents(ir, states, call_edges, documents)
     return Network(
         states,
         byte_edges,
@@ -75,7 +95,24 @@ def build_network(ir: IR, *, limits: Limits = DEFAULT_LIMITS) -> Network:
         steps=_number_steps(ir, call_edges),
         registers=ir.registers,
         num_guards=len(ir.guards),
+        verbatim_states=documents.states,
+        verbatim_edges=documents.edges,
+        verbatim_roots=documents.roots,
     )
+
+
+def _enter_documents(ir: IR, states: Int32Array, call_edges: Int32Array, documents: Documents) -> None:
+    """Let the calls that are VERBATIM nodes lead to the first states of their documents."""
+    for row, (callee, back) in enumerate(call_edges.tolist()):
+        if callee < 0 and ir.nodes[-1 - callee, 0] == Kind.VERBATIM:
+            call_edges[row, 0] = len(states) + documents.roots[ir.nodes[-1 - callee, 1]]
+            if states[back, STATE_FLAGS] & FINAL and not _goes_on(states[back]):
+                call_edges[row, 1] = -1
+
+
+def _goes_on(state: Int32Array) -> bool:
+    ways = ((FIRST_EDGE, END_EDGE), (FIRST_EPSILON, END_EPSILON), (FIRST_CALL, END_CALL))
+    return any(state[first] < state[end] for first, end in ways)
 
 
 def _number_steps(ir: IR, call_edges: Int32Array) -> Int32Array:

@@ -17,6 +17,7 @@ from .memory import (
     FIRST_EDGE,
     FIRST_GUARDED,
     FIRST_ITEM,
+    FIRST_VERBATIM,
     FLAGS,
     FULL_GUARDED,
     GUARDED,
@@ -37,6 +38,7 @@ from .memory import (
 )
 from .registers import clear_sets
 from .stacks import clear_stacks
+from .verbatim import read
 from .words import fill
 
 __all__ = [
@@ -100,8 +102,15 @@ def compute_transition(memory: Memory, configuration: int, byte: int) -> int:
     lowest, highest = 0, 255
     open_closure(memory)
     for item in range(memory[record + FIRST_ITEM], memory[record + END_ITEM]):
-        state = states + STATE_WORDS * memory[items + 2 * item]
-        stack = memory[items + 2 * item + 1]
+        number, stack = memory[items + 2 * item], memory[items + 2 * item + 1]
+        if number >= memory[FIRST_VERBATIM]:
+            lowest, highest = byte, byte
+            after = read(memory, number, byte)
+            status = add_item(memory, after, stack) if after >= 0 else 0
+            if status < 0:
+                return status
+            continue
+        state = states + STATE_WORDS * number
         for edge in range(memory[state + FIRST_EDGE], memory[state + END_EDGE]):
             span = memory[edges + 2 * edge]
             low, high = span & 0xFF, span >> 8
@@ -144,7 +153,13 @@ def filtered_transition(memory: Memory, configuration: int, byte: int, blocked: 
     open_closure(memory)
     status = 0
     for item in range(memory[record + FIRST_ITEM], memory[record + END_ITEM]):
-        state = states + STATE_WORDS * memory[items + 2 * item]
+        number = memory[items + 2 * item]
+        if number >= memory[FIRST_VERBATIM]:
+            after = read(memory, number, byte)
+            if status >= 0 and after >= 0:
+                status = add_item(memory, after, memory[items + 2 * item + 1])
+            continue
+        state = states + STATE_WORDS * number
         for edge in range(memory[state + FIRST_EDGE], memory[state + END_EDGE]):
             span = memory[edges + 2 * edge]
             if status >= 0 and span & 0xFF <= byte <= span >> 8:

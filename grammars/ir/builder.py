@@ -22,13 +22,14 @@ from ..limits import DEFAULT_LIMITS, Limits
 from .charset import JSON_TEXT, Charset, contains
 from .nodes import IR, OTHER_ELEMENT, UNBOUNDED, Int32Array, Kind, NodeId, Register, RegisterStep, RuleId
 from .utf8 import Fragment, trim_fragment, utf8_fragment
+from .verbatim import Verbatim, check_source
 
 __all__ = ["Builder"]
 
 _NEVER, _EPSILON, _LITERAL, _FRAGMENT = int(Kind.NEVER), int(Kind.EPSILON), int(Kind.LITERAL), int(Kind.FRAGMENT)
 _SEQUENCE, _ALTERNATION, _REPEAT = int(Kind.SEQUENCE), int(Kind.ALTERNATION), int(Kind.REPEAT)
 _CALL, _LITERALS, _JSON_STRINGS = int(Kind.CALL), int(Kind.LITERALS), int(Kind.JSON_STRINGS)
-_GUARD, _REGISTER = int(Kind.GUARD), int(Kind.REGISTER)
+_GUARD, _REGISTER, _VERBATIM = int(Kind.GUARD), int(Kind.REGISTER), int(Kind.VERBATIM)
 
 MOST_FLATTENED = 4
 """A sequence in a sequence is taken apart, so that literals meet, only if short: a long one would be copied often."""
@@ -60,6 +61,7 @@ class Builder:
         self._rule_names: list[str] = []
         self._guards: dict[Hashable, int] = {}
         self._registers: list[Register] = []
+        self._verbatims: dict[Verbatim, NodeId] = {}
         self._known: dict[tuple[object, ...], NodeId] = {}
         self._literal_of: dict[NodeId, bytes] = {}
         self._parts_of: dict[NodeId, tuple[NodeId, ...]] = {}  # children of SEQUENCE, ALTERNATION and LITERALS nodes
@@ -76,6 +78,7 @@ class Builder:
         other._rule_names = self._rule_names.copy()
         other._guards = self._guards.copy()
         other._registers = self._registers.copy()
+        other._verbatims = self._verbatims.copy()
         other._known = self._known.copy()
         other._literal_of = self._literal_of.copy()
         other._parts_of = self._parts_of.copy()
@@ -165,6 +168,19 @@ class Builder:
                 return self.never
             node = self._add(key, _FRAGMENT, len(self._fragments), int(covers_text), int(may_be_empty))
             self._fragments.append(trimmed)
+        return node
+
+    def verbatim(self, verbatim: Verbatim) -> NodeId:
+        """Any neighbouring units of a document, at least one; see :class:`grammars.ir.verbatim.Verbatim`.
+
+        Raises :class:`~grammars.errors.SourceError` for a document that holds none.
+        """
+        node = self._verbatims.get(verbatim)
+        if node is None:
+            if verbatim.document is not None:
+                check_source(verbatim.document, "verbatim: document")
+            body = self._leaf(_VERBATIM, len(self._verbatims), 0, 0)
+            node = self._verbatims[verbatim] = self.rule("verbatim", body)
         return node
 
     # -- combinations -------------------------------------------------------------------------------------------
@@ -315,6 +331,7 @@ class Builder:
             rule_names=tuple(self._rule_names),
             start=start,
             registers=tuple(self._registers),
+            verbatims=tuple(self._verbatims),
             guards=tuple(self._guards),
         )
 

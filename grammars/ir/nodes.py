@@ -8,10 +8,13 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import NamedTuple, NewType
+from typing import TYPE_CHECKING, NamedTuple, NewType
 
 import numpy as np
 import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from .verbatim import Verbatim
 
 __all__ = [
     "ANOTHER_ELEMENT",
@@ -65,6 +68,8 @@ class Kind(IntEnum):
     REGISTER = 11
     """Matches the empty text, and works on a register. a: what it does (:class:`RegisterStep`), b: which register,
     c: which element, or ``OTHER_ELEMENT``, ``FIRST_ELEMENT`` or ``ANOTHER_ELEMENT``."""
+    VERBATIM = 12
+    """Neighbouring units of a document, at least one. a: index into ``verbatims``. It is the body of a rule."""
 
 
 OTHER_ELEMENT = -1
@@ -123,5 +128,7 @@ class IR:
     start: NodeId
     registers: tuple[Register, ...] = ()
     """What the REGISTER nodes work on."""
+    verbatims: tuple[Verbatim, ...] = ()
+    """What the VERBATIM nodes take from."""
     guards: tuple[Hashable, ...] = ()
     """What the GUARD nodes ask, in the words of whoever built them: opaque to everything but the matcher's judge."""

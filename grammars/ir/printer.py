@@ -180,6 +180,9 @@ class _Printer:
             case Kind.JSON_STRINGS:
                 texts = " | ".join(self.texts_of(first, second))
                 return f"<{'any other ' if third & 2 else ''}json string {texts}>", _ITEM
+            case Kind.VERBATIM:
+                verbatim = self.ir.verbatims[first]
+                return f"<verbatim {verbatim.by} of the {'source' if verbatim.document is None else 'document'}>", _ITEM
             case other:
                 return f"<{other.name.lower().replace('_', ' ')}>", _ITEM
 

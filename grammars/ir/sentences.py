@@ -11,8 +11,11 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol, TypeVar
 
+import numpy as np
+
 from ..errors import UnsatisfiableGrammar
 from .nodes import IR, UNBOUNDED, Kind
+from .verbatim import Spelled, spell
 
 __all__ = ["Choices", "Shape", "draw_sentence", "sample", "spellings"]
 
@@ -103,6 +106,7 @@ class Shape:
         self.heights = self._heights()
         self.lengths = self._lengths()
         self._walked: dict[int, dict[int, list[Edge]]] = {}
+        self._spelled: dict[int, Spelled] = {}
         self._ways: dict[int, list[int]] = {}
 
     def ways(self, node: int) -> list[int]:
@@ -178,6 +182,8 @@ class Shape:
                 return 2 if third & 2 else 2 + min((len(text) for text in self.given(node)), default=NEVER)
             case Kind.REPEAT:
                 return 0 if second == 0 else NEVER
+            case Kind.VERBATIM:
+                return 1
         return 0 if not self.children[node] and kind != Kind.NEVER else NEVER
 
     def edges(self, fragment: int) -> list[Edge]:
@@ -195,6 +201,12 @@ class Shape:
                 out.setdefault(edge[0], []).append(edge)
             self._walked[fragment] = out
         return self._walked[fragment]
+
+    def spelled(self, verbatim: int) -> Spelled:
+        """The document of a VERBATIM node, as it is written."""
+        if verbatim not in self._spelled:
+            self._spelled[verbatim] = spell(self.ir.verbatims[verbatim])
+        return self._spelled[verbatim]
 
     def given(self, node: int) -> list[str]:
         """The texts that a JSON_STRINGS node names."""
@@ -230,6 +242,8 @@ def draw_sentence(shape: Shape, choices: Choices, *, max_depth: int, soft_length
             case Kind.JSON_STRINGS:
                 spelling = {"every": bool(third & 1), "only_ascii": bool(third & 4)}
                 text += _string(choices, shape.given(node), others=bool(third & 2), **spelling)
+            case Kind.VERBATIM:
+                text += _verbatim(choices, shape.spelled(first), is_deep)
             case Kind.SEQUENCE:
                 pending += [(child, depth + 1) for child in reversed(children)]
             case Kind.REPEAT:
@@ -279,6 +293,14 @@ def _walk(choices: Choices, ways_from: dict[int, list[Edge]], room: int) -> byte
             text.append(choices.byte(low, high))
         free -= 1
     return bytes(text)
+
+
+def _verbatim(choices: Choices, document: Spelled, is_deep: bool) -> bytes:
+    """Neighbouring units of a document, mostly few."""
+    begin = int(choices.one_of(np.flatnonzero(document.symbols >= 256).tolist()))
+    ends = np.flatnonzero(document.ends[begin:]) + 1
+    count = ends[0] if is_deep else choices.one_of(ends[:20].tolist())
+    return bytes((document.symbols[begin : begin + int(count)] & 0xFF).astype(np.uint8))
 
 
 def _string(choices: Choices, given: list[str], *, every: bool, others: bool, only_ascii: bool) -> bytes:

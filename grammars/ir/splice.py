@@ -101,6 +101,8 @@ class _Splicing:
                 if second not in self.registers:
                     self.registers[second] = builder.declare_register(self.ir.registers[second])
                 return builder.register(RegisterStep(first), self.registers[second], third)
+            case Kind.VERBATIM:
+                return builder.verbatim(self.ir.verbatims[first])
         raise GrammarError(f"a node of the kind {Kind(kind).name} cannot be a part of another grammar yet")
 
     def literal(self, node: int) -> bytes:

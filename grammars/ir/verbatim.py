@@ -26,6 +26,7 @@ UNITS: Final = ("words", "characters")
 BoolArray = npt.NDArray[np.bool_]
 AnyIR = TypeVar("AnyIR", bound=IR)
 
+_NO_SOURCE = "verbatim text needs a source to be taken from, and none was given; pass the text as source=..."
 _WORD, _DIGIT, _LETTER, _SPACE, _APOSTROPHE, _POINT = 1, 2, 4, 8, 16, 32
 
 
@@ -64,9 +65,7 @@ def bind_source(ir: AnyIR, source: str | None) -> AnyIR:
     if all(verbatim.document is not None for verbatim in ir.verbatims):
         return ir
     if source is None:
-        raise SourceError(
-            "verbatim text needs a source to be taken from, and none was given; pass the text as source=..."
-        )
+        raise SourceError(_NO_SOURCE)
     check_source(source)
     bound = (one if one.document is not None else one._replace(document=source) for one in ir.verbatims)
     return replace(ir, verbatims=tuple(bound))
@@ -139,9 +138,10 @@ class Spelled(NamedTuple):
 
 
 def spell(verbatim: Verbatim) -> Spelled:
-    """The bytes of a document with the bounds of its units."""
+    """The bytes of a document with the bounds of its units. Raises SourceError where there is none yet."""
     text = verbatim.document
-    assert text is not None
+    if text is None:
+        raise SourceError(_NO_SOURCE)
     begins, ends = unit_bounds(text, verbatim.by)
     points = np.frombuffer(text.encode("utf-32-le"), np.uint32)
     lengths = 1 + (points > 0x7F).astype(np.int64) + (points > 0x7FF) + (points > 0xFFFF)

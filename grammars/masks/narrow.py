@@ -34,8 +34,9 @@ from ..jit import copy_words, inlined, kernel
 from ..vocabulary.bitmask import TokenBitmask
 from ..vocabulary.tables import NODES, NUM_TWINS, TWINS
 from ..vocabulary.trie import TOKEN_MASK
+from .bits import set_bit
 from .pending import BEYOND, INSIDE, SPELLED, Place, any_inside, find_place, guards_asked, list_odd, place_at
-from .walk import set_bit, walk_subtree
+from .walk import walk_subtree
 
 __all__ = ["Asked", "Narrower"]
 

@@ -75,7 +75,9 @@ class OpenGuards:
         first, end = int(memory[record + FIRST_ITEM]), int(memory[record + END_ITEM])
         base = int(memory[ITEMS])
         items = words[base + 2 * first : base + 2 * end].reshape(-1, 2)
-        return bool(self._open[items[:, 0]].any()) or any(map(self._is_open_below, items[:, 1].tolist()))
+        states = items[:, 0]
+        states = states[states < len(self._open)]  # in a document no guard stands
+        return bool(self._open[states].any()) or any(map(self._is_open_below, items[:, 1].tolist()))
 
     def _is_open_below(self, stack: int) -> bool:
         """Whether a call is open in a stack set behind which a guard stands."""

@@ -42,6 +42,7 @@ from ..automaton.memory import (
 )
 from ..automaton.network import Network
 from ..automaton.productive import reach_end
+from ..automaton.verbatim import spread_writable
 from ..errors import LimitExceeded
 from ..vocabulary import Vocabulary
 from ..vocabulary.bitmask import TokenBitmask, allocate_token_bitmask, allowed_token_ids
@@ -53,7 +54,10 @@ BoolArray = npt.NDArray[np.bool_]
 
 
 def writable_states(network: Network, singles: BoolArray) -> BoolArray:
-    """(S,) whether the end of the rule can be reached over bytes of ``singles`` alone."""
+    """(S + states of documents,) whether the end of the rule can be reached over bytes of ``singles`` alone."""
+    documents = np.zeros(network.num_verbatim_states, np.bool_)
+    if len(documents):
+        spread_writable(network.verbatim_states, network.verbatim_edges, singles, documents)
     states, spans = network.states, network.byte_edges[:, 0]
     counts = np.concatenate(([0], np.cumsum(singles)))
     usable = counts[(spans >> 8) + 1] > counts[spans & 0xFF]
@@ -61,14 +65,20 @@ def writable_states(network: Network, singles: BoolArray) -> BoolArray:
     sources = np.repeat(everywhere, states[:, END_EDGE] - states[:, FIRST_EDGE])[usable]
     epsilon_sources = np.repeat(everywhere, states[:, END_EPSILON] - states[:, FIRST_EPSILON])
     callers = np.repeat(everywhere, states[:, END_CALL] - states[:, FIRST_CALL])
-    return reach_end(
-        states[:, STATE_FLAGS] & FINAL != 0,
+    callees = np.maximum(network.call_edges[:, 0], np.int32(-1))  # a guard may agree
+    enters = callees >= network.num_states
+    writable = documents[callees[enters] - network.num_states]
+    nowhere = network.num_states  # a state without an end
+    callees[enters] = np.where(writable, np.int32(-1), np.int32(nowhere))
+    reaches = reach_end(
+        np.append(states[:, STATE_FLAGS] & FINAL != 0, False),
         np.concatenate((sources, epsilon_sources)),
         np.concatenate((network.byte_edges[usable, 1], network.epsilon_edges)),
         callers,
-        np.maximum(network.call_edges[:, 0], np.int32(-1)),  # a guard may agree
+        callees,
         np.ascontiguousarray(network.call_edges[:, 1]),
     )
+    return np.concatenate((reaches[:-1], documents))
 
 
 class Spelling:
@@ -91,7 +101,8 @@ class Spelling:
             return None
         network = machine.network
         writable = writable_states(network, vocabulary.single_bytes)
-        entered = np.zeros(network.num_states, np.bool_)
+        entered = np.zeros(len(writable), np.bool_)
+        entered[network.num_states :] = True
         entered[network.start] = True
         for targets in (network.byte_edges[:, 1], network.epsilon_edges, network.call_edges.reshape(-1)):
             entered[targets[targets >= 0]] = True

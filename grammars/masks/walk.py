@@ -19,18 +19,15 @@ from ..automaton.memory import (
     FIRST_PENDING,
     FLAGS,
     FULL_MASKS,
-    FULL_PENDING,
     MASK_ROW,
     MASKS,
     MAX_MASKS,
-    MAX_PENDING,
     NUM_CONFIGURATIONS,
     NUM_MASKS,
     NUM_PENDING,
+    NUM_VERBATIMS,
     NUM_WORDS,
     ONLY_TEXT,
-    PENDING,
-    PENDING_WORDS,
     TRANSITIONS,
     UNBOUNDED_CAPACITY,
     WALK_PATH,
@@ -38,7 +35,7 @@ from ..automaton.memory import (
 )
 from ..automaton.transitions import guarded_target, run_bytes, transition
 from ..automaton.words import fill
-from ..jit import copy_words, inlined, kernel, subroutine
+from ..jit import copy_words, kernel, subroutine
 from ..vocabulary.bitmask import TokenBitmask
 from ..vocabulary.tables import (
     END_TOKENS,
@@ -60,30 +57,10 @@ from ..vocabulary.tables import (
     TWINS,
 )
 from ..vocabulary.trie import DEPTH_SHIFT, TOKEN_MASK
+from .bits import note_pending, set_bit
+from .verbatim import CONFLICT, holds_verbatim, others_of, walk_documents
 
 __all__ = ["consume_agreed", "consume_token", "fill_bitmask", "forget_masks"]
-
-
-@inlined
-def set_bit(memory: Memory, mask: int, token: int) -> None:
-    """Allow a token in the bitmask that begins at word ``mask``."""
-    bit = token & 31
-    # bit 31 is the sign: written so that no intermediate value leaves 32 bits
-    memory[mask + (token >> 5)] |= (1 << bit) if bit < 31 else -(1 << 31)
-
-
-@inlined
-def note_pending(memory: Memory, node: int, configuration: int, inside: int) -> int:
-    """Note a node of the trie at which guards are asked; ``inside``: 1 below another such node. Negative when full."""
-    place = memory[NUM_PENDING]
-    if place >= memory[MAX_PENDING]:
-        return FULL_PENDING
-    words = memory[PENDING] + PENDING_WORDS * place
-    memory[words] = node
-    memory[words + 1] = configuration
-    memory[words + 2] = inside
-    memory[NUM_PENDING] = place + 1
-    return 0
 
 
 @subroutine
@@ -221,12 +198,38 @@ def walk_tokens(memory: Memory, tables: Memory, configuration: int, mask: int) -
 
 
 @subroutine
+def walk_beside_documents(memory: Memory, tables: Memory, configuration: int, mask: int) -> int:
+    """As :func:`walk_tokens`, of a grammar that takes verbatim text from documents."""
+    beside = others_of(memory, configuration) if holds_verbatim(memory, configuration) else configuration
+    if beside < DEAD:
+        return beside
+    noted = memory[NUM_PENDING]
+    fill(memory, mask, mask + memory[NUM_WORDS], 0)
+    status = 0
+    has_text = beside > 0 and memory[memory[CONFIGURATIONS] + CONFIGURATION_WORDS * beside + CAPACITY] > 0
+    if has_text:
+        status = walk_tokens(memory, tables, beside, mask)
+        if beside == configuration:
+            return status
+        beside = DEAD
+    if status >= 0:
+        status = walk_documents(memory, tables, configuration, beside, mask)
+    if status == CONFLICT or (status >= 0 and has_text and memory[NUM_PENDING] > noted):
+        memory[NUM_PENDING] = noted
+        return walk_tokens(memory, tables, configuration, mask)
+    return status
+
+
+@subroutine
 def compute_bitmask(memory: Memory, tables: Memory, configuration: int, mask: int) -> int:
     """Write the bitmask of a configuration at word ``mask``; negative when a table is full."""
     memory[COUNT_WALKS] += 1
     record = memory[CONFIGURATIONS] + CONFIGURATION_WORDS * configuration
     memory[record + FIRST_PENDING] = memory[NUM_PENDING]
-    status = walk_tokens(memory, tables, configuration, mask)
+    if memory[NUM_VERBATIMS] > 0:
+        status = walk_beside_documents(memory, tables, configuration, mask)
+    else:
+        status = walk_tokens(memory, tables, configuration, mask)
     if status < 0:
         memory[NUM_PENDING] = memory[record + FIRST_PENDING]
         return status

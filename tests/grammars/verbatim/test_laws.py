@@ -1,0 +1,79 @@
+"""Verbatim text against its slow twin: the same grammar with every piece of the document written out."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from grammars import Limits, Matcher, compile_ir
+from grammars.ir.verbatim import Unit
+
+from .twin import SHAPES, documents, pieces, spelled, verbatim_ir, vocabularies_of, written_out_ir
+
+laws = settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+UNITS = st.sampled_from(["words", "characters"])
+TIGHT = Limits(max_configurations=40, max_items=300, max_stack_nodes=100, max_cached_masks=2, max_rollback_kept=3)
+
+
+@pytest.mark.parametrize("name", list(SHAPES))
+@given(data=st.data())
+@laws
+def test_masks_are_those_of_the_twin(name: str, data: st.DataObject) -> None:
+    document, by, in_json = data.draw(documents()), data.draw(UNITS), data.draw(st.booleans())
+    vocabulary = data.draw(vocabularies_of(document))
+    fast, slow = (
+        compile_ir(make(SHAPES[name], document, by, in_json=in_json), vocabulary).matcher()
+        for make in (verbatim_ir, written_out_ir)
+    )
+    for _ in range(8):
+        allowed = fast.allowed_token_ids()
+        assert allowed == slow.allowed_token_ids()
+        assert fast.forced_bytes() == slow.forced_bytes()
+        assert fast.is_accepting == slow.is_accepting
+        taken = [token for token in range(vocabulary.size - 1) if fast.try_consume([token]) and not fast.rollback(1)]
+        assert taken == [token for token in allowed if token != vocabulary.size - 1]
+        if not taken:
+            break
+        longest = sorted(taken, key=lambda token: -len(vocabulary.tokens[token] or b""))
+        token = data.draw(st.sampled_from(longest))
+        fast.consume(token)
+        slow.consume(token)
+
+
+def taken_whole(matcher: Matcher, text: bytes) -> bool:
+    return matcher.consume_bytes(text) and matcher.is_accepting
+
+
+@given(document=documents(max_size=10), by=UNITS, in_json=st.booleans(), other=st.text("ab 1.'é", max_size=4))
+@laws
+def test_exactly_the_pieces_are_taken(document: str, by: Unit, in_json: bool, other: str) -> None:
+    from grammars import Vocabulary
+
+    vocabulary = Vocabulary.from_bytes([bytes((byte,)) for byte in range(256)], eos_token_ids=[])
+    grammar = compile_ir(verbatim_ir(SHAPES["alone"], document, by, in_json=in_json), vocabulary)
+    expected = pieces(document, by)
+    for text in {*expected, other, document[1:] + "a", document * 2}:
+        assert taken_whole(grammar.matcher(), spelled(text, in_json=in_json)) == (text in expected)
+
+
+@given(data=st.data(), name=st.sampled_from(list(SHAPES)))
+@laws
+def test_running_out_of_room_changes_nothing(data: st.DataObject, name: str) -> None:
+    document, by = data.draw(documents()), data.draw(UNITS)
+    vocabulary = data.draw(vocabularies_of(document))
+    ir = verbatim_ir(SHAPES[name], document, by, in_json=False)
+    roomy, tight = compile_ir(ir, vocabulary).matcher(), compile_ir(ir, vocabulary, limits=TIGHT).matcher()
+    for _ in range(6):
+        allowed = roomy.allowed_token_ids()
+        assert tight.allowed_token_ids() == allowed
+        ways = [token for token in allowed if token != vocabulary.size - 1]
+        if not ways:
+            break
+        token = data.draw(st.sampled_from(ways))
+        roomy.consume(token)
+        tight.consume(token)
+    back = data.draw(st.integers(0, roomy.num_tokens))
+    roomy.rollback(back)
+    tight.rollback(back)
+    assert tight.fork().allowed_token_ids() == roomy.allowed_token_ids()
