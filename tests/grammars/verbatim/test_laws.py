@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from grammars import Limits, Matcher, compile_ir
+from grammars import Limits, Matcher, Vocabulary, compile_ir
 from grammars.ir.verbatim import Unit
 
 from .twin import SHAPES, documents, pieces, spelled, verbatim_ir, vocabularies_of, written_out_ir
@@ -48,8 +48,6 @@ def taken_whole(matcher: Matcher, text: bytes) -> bool:
 @given(document=documents(max_size=10), by=UNITS, in_json=st.booleans(), other=st.text("ab 1.'é", max_size=4))
 @laws
 def test_exactly_the_pieces_are_taken(document: str, by: Unit, in_json: bool, other: str) -> None:
-    from grammars import Vocabulary
-
     vocabulary = Vocabulary.from_bytes([bytes((byte,)) for byte in range(256)], eos_token_ids=[])
     grammar = compile_ir(verbatim_ir(SHAPES["alone"], document, by, in_json=in_json), vocabulary)
     expected = pieces(document, by)
