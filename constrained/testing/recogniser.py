@@ -22,6 +22,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from grammars.ir import IR, Kind
 from grammars.ir.nodes import UNBOUNDED
 
@@ -53,7 +55,7 @@ class Recogniser:
     """An IR taken apart once: what each node reads, awaits, and whether it can ever be finished."""
 
     def __init__(self, ir: IR) -> None:
-        if (ir.nodes[:, 0] == Kind.JSON_STRINGS).any():
+        if np.isin(ir.nodes[:, 0], (Kind.JSON_STRINGS, Kind.VERBATIM)).any():
             ir = expand(ir)
         if (ir.nodes[:, 0] == Kind.REGISTER).any():
             raise ValueError("no context-free recogniser keeps registers")

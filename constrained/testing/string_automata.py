@@ -1,11 +1,11 @@
 """The slow twin of JSON strings in the network: the same languages as small automata, built in plain Python.
 
-:func:`expand` rewrites the JSON_STRINGS nodes of an IR into them, for the slow recogniser.
+:func:`expand` rewrites the JSON_STRINGS nodes of an IR into them, for the slow recogniser, and writes VERBATIM ones out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -15,6 +15,7 @@ from grammars.ir.charset import JSON_TEXT, difference, from_ranges, intersection
 from grammars.ir.json_character import character_table as shared_table
 from grammars.ir.nodes import UNBOUNDED
 from grammars.ir.utf8 import Fragment, utf8_fragment
+from grammars.ir.verbatim import Verbatim, spell
 
 __all__ = ["expand", "other_strings", "spellings_of"]
 
@@ -27,7 +28,7 @@ _Table = tuple[_Edges, ...]
 
 
 def expand(ir: IR) -> IR:
-    """The same grammar without JSON_STRINGS nodes."""
+    """The same grammar without JSON_STRINGS and VERBATIM nodes."""
     builder = Builder()
     rules = [builder.declare_rule(name) for name in ir.rule_names]
     built: list[NodeId] = []
@@ -71,8 +72,19 @@ def _rebuild(
             assert not c & 4, "the twin writes characters beyond ASCII raw"
             texts = [_text(ir, child) for child in listed]
             return _strings(builder, texts, every=bool(c & 1), others=bool(c & 2))
+        case Kind.VERBATIM:
+            return builder.literals(_pieces(ir.verbatims[a]))
         case Kind.REGISTER:
             raise ValueError("no context-free recogniser keeps registers")
+
+
+def _pieces(verbatim: Verbatim) -> Iterator[bytes]:
+    """Everything that verbatim text from a document may be: as many texts as the square of its length."""
+    symbols, ends = spell(verbatim)
+    data = bytes((symbols & 0xFF).astype("uint8"))
+    for begin, symbol in enumerate(symbols.tolist()):
+        if symbol >= 256:
+            yield from (data[begin : end + 1] for end in range(begin, len(data)) if ends[end])
 
 
 def _text(ir: IR, node: int) -> str:

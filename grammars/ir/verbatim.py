@@ -19,9 +19,12 @@ import numpy.typing as npt
 from ..errors import SourceError
 from .nodes import IR, Int32Array
 
-__all__ = ["UNITS", "Spelled", "Unit", "Verbatim", "bind_source", "check_source", "spell", "unit_bounds"]
+__all__ = ["UNITS", "Spelled", "Spelling", "Unit", "Verbatim", "bind_source", "check_source", "spell", "unit_bounds"]
 
 Unit = Literal["words", "characters"]
+Spelling = Literal["plain", "json", "ascii_json"]
+"""``plain``: as it is; ``json``: as the inside of a JSON string, in its canonical spelling; ``ascii_json``: in that of
+``json.dumps(..., ensure_ascii=True)``."""
 UNITS: Final = ("words", "characters")
 BoolArray = npt.NDArray[np.bool_]
 AnyIR = TypeVar("AnyIR", bound=IR)
@@ -36,8 +39,7 @@ class Verbatim(NamedTuple):
     document: str | None
     """``None``: the source that is given when the grammar is compiled."""
     by: Unit
-    in_json: bool
-    """Whether it is written as the inside of a JSON string (in its canonical spelling), or as it is."""
+    spelling: Spelling
 
 
 def check_source(text: str, what: str = "source") -> None:
@@ -146,9 +148,13 @@ def spell(verbatim: Verbatim) -> Spelled:
     points = np.frombuffer(text.encode("utf-32-le"), np.uint32)
     lengths = 1 + (points > 0x7F).astype(np.int64) + (points > 0x7FF) + (points > 0xFFFF)
     written = text
-    if verbatim.in_json:
-        written = json.dumps(text, ensure_ascii=False)[1:-1]
+    if verbatim.spelling != "plain":
+        only_ascii = verbatim.spelling == "ascii_json"
+        written = json.dumps(text, ensure_ascii=only_ascii)[1:-1]
         lengths[points < 0x20] = 6
+        if only_ascii:
+            lengths[points > 0x7E] = 6
+            lengths[points > 0xFFFF] = 12
         lengths[np.isin(points, [ord(character) for character in '"\\\b\f\n\r\t'])] = 2
     data = np.frombuffer(written.encode(), np.uint8)
     stops = np.cumsum(lengths)

@@ -7,11 +7,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from grammars import Limits, Matcher, Vocabulary, compile_ir
-from grammars.ir.verbatim import Unit
+from grammars.ir.verbatim import Spelling, Unit
+from tests.reference.recogniser import Recogniser
 
 from .twin import SHAPES, documents, pieces, spelled, verbatim_ir, vocabularies_of, written_out_ir
 
 laws = settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+SPELLINGS = st.sampled_from(["plain", "json", "ascii_json"])
 UNITS = st.sampled_from(["words", "characters"])
 TIGHT = Limits(max_configurations=40, max_items=300, max_stack_nodes=100, max_cached_masks=2, max_rollback_kept=3)
 
@@ -20,10 +22,10 @@ TIGHT = Limits(max_configurations=40, max_items=300, max_stack_nodes=100, max_ca
 @given(data=st.data())
 @laws
 def test_masks_are_those_of_the_twin(name: str, data: st.DataObject) -> None:
-    document, by, in_json = data.draw(documents()), data.draw(UNITS), data.draw(st.booleans())
+    document, by, spelling = data.draw(documents()), data.draw(UNITS), data.draw(SPELLINGS)
     vocabulary = data.draw(vocabularies_of(document))
     fast, slow = (
-        compile_ir(make(SHAPES[name], document, by, in_json=in_json), vocabulary).matcher()
+        compile_ir(make(SHAPES[name], document, by, spelling), vocabulary).matcher()
         for make in (verbatim_ir, written_out_ir)
     )
     for _ in range(8):
@@ -45,14 +47,14 @@ def taken_whole(matcher: Matcher, text: bytes) -> bool:
     return matcher.consume_bytes(text) and matcher.is_accepting
 
 
-@given(document=documents(max_size=10), by=UNITS, in_json=st.booleans(), other=st.text("ab 1.'é", max_size=4))
+@given(document=documents(max_size=10), by=UNITS, spelling=SPELLINGS, other=st.text("ab 1.'é", max_size=4))
 @laws
-def test_exactly_the_pieces_are_taken(document: str, by: Unit, in_json: bool, other: str) -> None:
+def test_exactly_the_pieces_are_taken(document: str, by: Unit, spelling: Spelling, other: str) -> None:
     vocabulary = Vocabulary.from_bytes([bytes((byte,)) for byte in range(256)], eos_token_ids=[])
-    grammar = compile_ir(verbatim_ir(SHAPES["alone"], document, by, in_json=in_json), vocabulary)
+    grammar = compile_ir(verbatim_ir(SHAPES["alone"], document, by, spelling), vocabulary)
     expected = pieces(document, by)
     for text in {*expected, other, document[1:] + "a", document * 2}:
-        assert taken_whole(grammar.matcher(), spelled(text, in_json=in_json)) == (text in expected)
+        assert taken_whole(grammar.matcher(), spelled(text, spelling)) == (text in expected)
 
 
 @given(data=st.data(), name=st.sampled_from(list(SHAPES)))
@@ -60,7 +62,7 @@ def test_exactly_the_pieces_are_taken(document: str, by: Unit, in_json: bool, ot
 def test_running_out_of_room_changes_nothing(data: st.DataObject, name: str) -> None:
     document, by = data.draw(documents()), data.draw(UNITS)
     vocabulary = data.draw(vocabularies_of(document))
-    ir = verbatim_ir(SHAPES[name], document, by, in_json=False)
+    ir = verbatim_ir(SHAPES[name], document, by, "plain")
     roomy, tight = compile_ir(ir, vocabulary).matcher(), compile_ir(ir, vocabulary, limits=TIGHT).matcher()
     for _ in range(6):
         allowed = roomy.allowed_token_ids()
@@ -75,3 +77,9 @@ def test_running_out_of_room_changes_nothing(data: st.DataObject, name: str) -> 
     roomy.rollback(back)
     tight.rollback(back)
     assert tight.fork().allowed_token_ids() == roomy.allowed_token_ids()
+
+
+def test_the_recogniser_knows_verbatim_text() -> None:
+    recogniser = Recogniser(verbatim_ir(SHAPES["array of strings"], 'say "hi" twice', "words", "json"))
+    assert recogniser.chart().read_all(rb'["\"hi\"", "say"]').is_accepting
+    assert not recogniser.chart().read_all(b'["ay').is_viable

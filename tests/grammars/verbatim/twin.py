@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from grammars import Vocabulary
 from grammars.ir import IR, Builder, NodeId
-from grammars.ir.verbatim import Unit, Verbatim
+from grammars.ir.verbatim import Spelling, Unit, Verbatim
 
 __all__ = ["SHAPES", "documents", "pieces", "spelled", "verbatim_ir", "vocabularies_of", "written_out_ir"]
 
@@ -34,9 +34,9 @@ def pieces(document: str, by: Unit) -> set[str]:
     return {document[start:stop] for start in starts for stop in stops if start < stop}
 
 
-def spelled(text: str, *, in_json: bool) -> bytes:
+def spelled(text: str, spelling: Spelling) -> bytes:
     """How it is written."""
-    return (json.dumps(text, ensure_ascii=False)[1:-1] if in_json else text).encode()
+    return text.encode() if spelling == "plain" else json.dumps(text, ensure_ascii=spelling != "json")[1:-1].encode()
 
 
 Shape = Callable[[Builder, NodeId], NodeId]
@@ -95,16 +95,16 @@ SHAPES: dict[str, Shape] = {
 """Places where verbatim text may stand."""
 
 
-def verbatim_ir(shape: Shape, document: str, by: Unit, *, in_json: bool) -> IR:
+def verbatim_ir(shape: Shape, document: str, by: Unit, spelling: Spelling) -> IR:
     """The grammar with a verbatim node."""
     builder = Builder()
-    return builder.finish(shape(builder, builder.verbatim(Verbatim(document, by, in_json))))
+    return builder.finish(shape(builder, builder.verbatim(Verbatim(document, by, spelling))))
 
 
-def written_out_ir(shape: Shape, document: str, by: Unit, *, in_json: bool) -> IR:
+def written_out_ir(shape: Shape, document: str, by: Unit, spelling: Spelling) -> IR:
     """The same grammar with all pieces as literals."""
     builder = Builder()
-    texts = [spelled(piece, in_json=in_json) for piece in pieces(document, by)]
+    texts = [spelled(piece, spelling) for piece in pieces(document, by)]
     return builder.finish(shape(builder, builder.literals(texts)))
 
 
