@@ -1,6 +1,6 @@
 """The slow twin of JSON strings in the network: the same languages as small automata, built in plain Python.
 
-:func:`expand` rewrites the JSON_STRINGS nodes of an IR into them, for the slow recogniser, and writes VERBATIM ones out.
+:func:`expand` rewrites the JSON_STRINGS nodes of an IR into them, for the slow recogniser; VERBATIM ones it writes out.
 """
 
 from __future__ import annotations
