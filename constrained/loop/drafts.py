@@ -40,23 +40,30 @@ class Drafter:
         self._gain = 2 * _WORTH_IT
         self._pause = 0
         self._next_pause = _PAUSE
+        self._last = (0, 0)  # the length of the last draft, and what had been accepted before it
 
     def propose(self, row: Row) -> list[int]:
         """Up to ``most`` ids that may follow the output of a row and its pending ids; often none."""
+        self._learn(row.accepted_tokens)
         if self._pause:
             self._pause -= 1
             return []
         limit = min(self._length, row.room - 1)
         copied = self._copied_text(row) if limit > 0 else b""
-        if not copied:
-            return []
         left_ids = left_context(row)
-        ids = tokens_after(self._engine, left_ids, copied[: limit * _BYTES_A_TOKEN])
-        return self._allowed(row, left_ids, ids, limit) if ids else []
+        ids = tokens_after(self._engine, left_ids, copied[: limit * _BYTES_A_TOKEN]) if copied else []
+        draft = self._allowed(row, left_ids, ids, limit) if ids else []
+        self._last = (len(draft), row.accepted_tokens)
+        return draft
 
-    def note(self, *, drafted: int, accepted: int) -> None:
-        """Learn from a draft: longer ones where all of it came true, none for a while where they bring too little."""
-        self._length = min(2 * self._length, self._most) if accepted == drafted else min(accepted + 2, self._most)
+    def _learn(self, accepted_tokens: int) -> None:
+        """From the last draft: longer ones where all of it came true, none for a while where they bring too little."""
+        drafted, accepted_before = self._last
+        self._last = (0, 0)
+        if not drafted:
+            return
+        accepted = accepted_tokens - accepted_before
+        self._length = min(2 * self._length if accepted == drafted else accepted + 2, self._most)
         self._gain += (accepted - self._gain) / 4
         if self._gain < _WORTH_IT:
             self._pause, self._next_pause = self._next_pause, 2 * self._next_pause
