@@ -98,10 +98,14 @@ def both_numbers(left: NumberShape, right: NumberShape) -> NumberShape | None:
         given, other = (left, right) if left.values is not None else (right, left)
         assert given.values is not None
         values = tuple(value for value in given.values if number_fits(value[0], other))
+        if other.pointed:
+            values = tuple(value for value in values if not is_integral(value[0]))
         if other.integer:
             values = tuple((value, text if text.lstrip("-").isdigit() else str(int(value))) for value, text in values)
         values = numbers_that_pass(values, _checks(left, right))
         return NumberShape(values=values, problems=problems, pointer=pointer) if values else None
+    if (left.pointed and right.integer) or (left.integer and right.pointed):
+        return None
     if left is FREE_INTEGER and right.integer:
         return right
     if left.avoided or right.avoided:
@@ -122,6 +126,7 @@ def both_numbers(left: NumberShape, right: NumberShape) -> NumberShape | None:
         pointer,
         left.avoided + tuple(step for step in right.avoided if step not in left.avoided),
         _checks(left, right),
+        left.pointed or right.pointed,
     )
     return None if _no_number(merged) else merged
 

@@ -57,7 +57,7 @@ def minus(node: Node, other: Node, pointer: str, judge: Judge, negate: Negate, *
     place = (pointer, keyword)
 
     def not_number(shape: NumberShape) -> tuple[NumberShape, ...]:
-        return _not_number(shape, place)
+        return _not_number(shape, place, judge.pointed_integers)
 
     def not_string(shape: StringShape) -> tuple[StringShape, ...]:
         return _not_string(shape, place)
@@ -130,7 +130,7 @@ def _cannot(place: Place, what: str) -> Problem:
     return Problem(*place, f"the negation of {what} is not enforced yet")
 
 
-def _not_number(shape: NumberShape, place: Place) -> tuple[NumberShape, ...]:
+def _not_number(shape: NumberShape, place: Place, pointed_integers: bool) -> tuple[NumberShape, ...]:
     if shape is FREE_NUMBER:
         return ()
     if shape.problems:
@@ -150,7 +150,11 @@ def _not_number(shape: NumberShape, place: Place) -> tuple[NumberShape, ...]:
         ways.append(NumberShape(high=shape.low, high_open=not shape.low_open, pointer=place[0]))
     if shape.high is not None:
         ways.append(NumberShape(low=shape.high, low_open=not shape.high_open, pointer=place[0]))
-    steps = (Decimal(1), *shape.multiples) if shape.integer else shape.multiples
+    if shape.pointed:
+        ways.append(NumberShape(integer=True, pointer=place[0]))
+    if shape.integer and not pointed_integers:
+        ways.append(NumberShape(pointed=True, pointer=place[0]))
+    steps = (Decimal(1), *shape.multiples) if shape.integer and pointed_integers else shape.multiples
     ways.extend(NumberShape(avoided=(step,), pointer=place[0]) for step in steps)
     if shape.avoided:
         ways.extend(NumberShape(multiples=(step,), pointer=place[0]) for step in shape.avoided)

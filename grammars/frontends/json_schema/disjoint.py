@@ -20,8 +20,10 @@ _DEPTH = 3
 class Judge:
     """Tells nodes apart. ``make`` gives the nodes of the schemas below; verdicts on nodes are kept."""
 
-    def __init__(self, make: MakeNode) -> None:
+    def __init__(self, make: MakeNode, *, pointed_integers: bool) -> None:
+        """``pointed_integers``: whether 1.0 and 1e0 are integers."""
         self.make = make
+        self.pointed_integers = pointed_integers
         self.depth = _DEPTH
         self.work = 0
         """How many objects were made so far to tell others apart."""

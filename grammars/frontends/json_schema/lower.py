@@ -20,7 +20,8 @@ from .layout import DEEPEST_INDENT, ON_ONE_LINE, Layout
 from .load import load_schema
 from .normalise import Normaliser
 from .notes import Lowered
-from .numbers import bounded_number, bounds_the_sign, number_values, with_exponent
+from .number_parts import pointed_number, with_exponent
+from .numbers import bounded_number, bounds_the_sign, number_values
 from .objects import object_body
 from .prelude import Prelude, prelude_of
 from .relax import left_out_notes, passes
@@ -201,11 +202,18 @@ class Lowering:
             node = number_values(self.builder, shape.values, every=every)
             node = self._shared(("numbers", shape.values), node) if len(shape.values) > _INLINE_VALUES else node
             return self.checked(node, shape.checks)
-        key = (shape.integer, shape.low, shape.low_open, shape.high, shape.high_open, shape.multiples, shape.avoided)
+        bounds = (shape.low, shape.low_open, shape.high, shape.high_open, shape.multiples, shape.avoided)
+        key = (shape.pointed, shape.integer, *bounds)
         known = self._leaves.get(key)
         if known is None:
-            known = self._shared(key, self._bounded_number(shape))
+            known = self._shared(key, self._pointed_number(shape) if shape.pointed else self._bounded_number(shape))
         return self.checked(known, shape.checks)
+
+    def _pointed_number(self, shape: NumberShape) -> NodeId:
+        self.kept.append(shape)
+        whole = ValidValue(f"number {id(shape)}", lambda value: number_fits(Decimal(value), shape))
+        is_free = shape.low is shape.high is None and not (shape.multiples or shape.avoided)
+        return self.checked(pointed_number(self.builder, every=self.prelude.every), () if is_free else (whole,))
 
     def _bounded_number(self, shape: NumberShape) -> NodeId:
         every, integral = self.prelude.every, self.prelude.integral_fractions

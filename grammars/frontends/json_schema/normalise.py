@@ -16,7 +16,7 @@ from .checks import all_problems, is_open, relaxed
 from .disjoint import Judge
 from .dynamic import References
 from .in_place import PendingNode
-from .keywords import Group
+from .keywords import Draft, Group
 from .names import link_object, witnessed
 from .notes import Note
 from .own_keywords import OwnKeywords
@@ -56,7 +56,7 @@ class Normaliser:
         self.left_out: dict[Problem, None] = {}
         self.references = References(document)
         self.unevaluated = Unevaluated(self)
-        self.judge = Judge(self.peek)
+        self.judge = Judge(self.peek, pointed_integers=document.draft != Draft.DRAFT4)
         self.chosen: dict[int, int] = {}
         """By the identity of schemas of our own with ``oneOf``: the only branch that counts."""
         self.own_keywords = OwnKeywords(document, self.negate, assert_formats=assert_formats)

@@ -11,12 +11,18 @@ from math import ceil, floor, lcm
 from ...errors import Problem
 from ...ir import Builder, NodeId
 from .digits import Bound, TooManyStates, decimal_fragment
+from .number_parts import NONZERO, digits, exponent, mark
 from .shapes import NumberShape, NumberValue
 
-__all__ = ["any_number", "as_decimal", "bounded_number", "integer", "number_values", "plain_text"]
+__all__ = [
+    "as_decimal",
+    "bounded_number",
+    "bounds_the_sign",
+    "common_multiple",
+    "number_values",
+    "plain_text",
+]
 
-_DIGIT = ((48, 57),)
-_NONZERO = ((49, 57),)
 _AT_LEAST, _ABOVE, _AT_MOST, _BELOW = frozenset({0, 1}), frozenset({1}), frozenset({-1, 0}), frozenset({-1})
 _MAX_BOUND_DIGITS = 400
 _MAX_LISTED = 2_000
@@ -46,77 +52,12 @@ def plain_text(number: float | Decimal) -> str:
     return repr(number)
 
 
-# -- without bounds -----------------------------------------------------------------------------------------------
-
-
-def _digits(builder: Builder, minimum: int = 0) -> NodeId:
-    return builder.repeat(builder.charset(_DIGIT), minimum)
-
-
-def _whole(builder: Builder) -> NodeId:
-    return builder.alternation(builder.literal("0"), builder.sequence(builder.charset(_NONZERO), _digits(builder)))
-
-
-def _mark(builder: Builder) -> NodeId:
-    return builder.literals((b"e", b"E"))
-
-
-def _exponent(builder: Builder, *, negative: bool = True, tiny: bool = True) -> NodeId:
-    """An exponent that a double can hold, so that no reader gets infinity; ``tiny`` ones may be rounded to zero."""
-    digit = builder.charset(_DIGIT)
-    three = builder.literal("3")
-    short = builder.repeat(digit, 1, 2)
-    hundreds = builder.sequence(builder.charset(((49, 50),)), digit, digit)
-    up = builder.alternation(
-        short, hundreds, builder.sequence(three, builder.literal("0"), builder.charset(((48, 55),)))
-    )
-    signed = builder.sequence(builder.optional(builder.literal("+")), up)
-    if negative:
-        down = up
-        if tiny:  # up to 5e-324
-            tens = builder.sequence(three, builder.charset(((48, 49),)), digit)
-            last = builder.sequence(three, builder.literal("2"), builder.charset(((48, 52),)))
-            down = builder.alternation(short, hundreds, tens, last)
-        signed = builder.alternation(signed, builder.sequence(builder.literal("-"), down))
-    return builder.sequence(_mark(builder), signed)
-
-
-def any_number(builder: Builder) -> NodeId:
-    """Any JSON number whose exponent a double can hold."""
-    fraction = builder.sequence(builder.literal("."), _digits(builder, 1))
-    return builder.sequence(
-        builder.optional(builder.literal("-")),
-        _whole(builder),
-        builder.optional(fraction),
-        builder.optional(_exponent(builder)),
-    )
-
-
-def with_exponent(builder: Builder) -> NodeId:
-    """Any JSON number that has an exponent, and one that a double can hold."""
-    fraction = builder.sequence(builder.literal("."), _digits(builder, 1))
-    sign, exponent = builder.optional(builder.literal("-")), _exponent(builder)
-    return builder.sequence(sign, _whole(builder), builder.optional(fraction), exponent)
+# -- with bounds --------------------------------------------------------------------------------------------------
 
 
 def bounds_the_sign(shape: NumberShape) -> bool:
     """Whether nothing is asked of a number but its sign, which exponents do not change."""
     return not (shape.integer or shape.multiples or shape.avoided) and (shape.low or 0) == 0 and (shape.high or 0) == 0
-
-
-def integer(builder: Builder, *, every: bool) -> NodeId:
-    """Any integer; with ``every`` spelling also -0, fractions of zeros and exponents that are not negative."""
-    if not every:
-        positive = builder.sequence(builder.optional(builder.literal("-")), builder.charset(_NONZERO), _digits(builder))
-        return builder.alternation(builder.literal("0"), positive)
-    zeros = builder.sequence(builder.literal("."), builder.repeat(builder.literal("0"), 1))
-    exponent = _exponent(builder, negative=False)
-    return builder.sequence(
-        builder.optional(builder.literal("-")), _whole(builder), builder.optional(zeros), builder.optional(exponent)
-    )
-
-
-# -- with bounds --------------------------------------------------------------------------------------------------
 
 
 def bounded_number(builder: Builder, shape: NumberShape, *, every: bool, integral_fractions: bool) -> NodeId | Problem:
@@ -125,7 +66,7 @@ def bounded_number(builder: Builder, shape: NumberShape, *, every: bool, integra
     ``integral_fractions`` says whether ``1.0`` spells an integer here.
     """
     if bounds_the_sign(shape):
-        return _by_sign(builder, shape)
+        return _by_sign(builder, shape, every=every)
     bounds = [bound for bound in (shape.low, shape.high) if bound is not None]
     given = (*bounds, *shape.multiples, *shape.avoided)
     if any(abs(number.adjusted()) > _MAX_BOUND_DIGITS for number in given if number):
@@ -228,16 +169,16 @@ def _signed_fragments(  # type: ignore[no-untyped-def]
     return positive, negative
 
 
-def _by_sign(builder: Builder, shape: NumberShape) -> NodeId:
+def _by_sign(builder: Builder, shape: NumberShape, *, every: bool) -> NodeId:
     """Numbers that are bounded by zero only, exponents included."""
     above, below = shape.low is None, shape.high is None  # may be negative, may be positive
     zero_allowed = not ((shape.low is not None and shape.low_open) or (shape.high is not None and shape.high_open))
-    some, zeros = builder.charset(_NONZERO), builder.repeat(builder.literal("0"), 0)
+    some, zeros = builder.charset(NONZERO), builder.repeat(builder.literal("0"), 0)
     point = builder.literal(".")
-    exponent = builder.optional(_exponent(builder, tiny=zero_allowed))
-    whole = builder.sequence(some, _digits(builder), builder.optional(builder.sequence(point, _digits(builder, 1))))
-    small = builder.sequence(builder.literal("0"), point, zeros, some, _digits(builder))
-    magnitude = builder.sequence(builder.alternation(whole, small), exponent)
+    power = builder.optional(exponent(builder, tiny=zero_allowed, zeros=every))
+    whole = builder.sequence(some, digits(builder), builder.optional(builder.sequence(point, digits(builder, 1))))
+    small = builder.sequence(builder.literal("0"), point, zeros, some, digits(builder))
+    magnitude = builder.sequence(builder.alternation(whole, small), power)
     parts = []
     if below:
         parts.append(magnitude)
@@ -246,7 +187,7 @@ def _by_sign(builder: Builder, shape: NumberShape) -> NodeId:
     if zero_allowed:
         fraction = builder.optional(builder.sequence(point, builder.literal("0"), zeros))
         minus = builder.optional(builder.literal("-"))
-        parts.append(builder.sequence(minus, builder.literal("0"), fraction, exponent))
+        parts.append(builder.sequence(minus, builder.literal("0"), fraction, power))
     return builder.alternation(*parts)
 
 
@@ -267,10 +208,10 @@ def _spellings(builder: Builder, value: Decimal) -> NodeId:
     minus = builder.literal("-") if value < 0 else builder.epsilon
     if not value:
         fraction = builder.optional(builder.sequence(point, builder.literal("0"), zeros))
-        exponent = builder.optional(_exponent(builder))
-        return builder.sequence(builder.optional(builder.literal("-")), builder.literal("0"), fraction, exponent)
+        minus, any_power = builder.optional(builder.literal("-")), builder.optional(exponent(builder, zeros=True))
+        return builder.sequence(minus, builder.literal("0"), fraction, any_power)
     _, digit_tuple, exponent_of_last = value.normalize().as_tuple()
-    digits = "".join(map(str, digit_tuple))
+    shown = "".join(map(str, digit_tuple))
     last = int(exponent_of_last)
 
     def with_zeros(whole: str, fraction: str) -> NodeId:
@@ -283,12 +224,12 @@ def _spellings(builder: Builder, value: Decimal) -> NodeId:
         sign = builder.literal("-") if number < 0 else builder.optional(builder.literal("+"))
         if number == 0:
             sign = builder.optional(builder.literals((b"+", b"-")))
-        return builder.sequence(_mark(builder), sign, zeros, builder.literal(str(abs(number))))
+        return builder.sequence(mark(builder), sign, zeros, builder.literal(str(abs(number))))
 
-    scientific = last + len(digits) - 1
+    scientific = last + len(shown) - 1
     spelled = [
-        builder.sequence(with_zeros(digits[0], digits[1:]), power(scientific)),
-        builder.sequence(with_zeros(digits, ""), power(last)),
+        builder.sequence(with_zeros(shown[0], shown[1:]), power(scientific)),
+        builder.sequence(with_zeros(shown, ""), power(last)),
     ]
     if abs(scientific) <= _MAX_BOUND_DIGITS:
         before, _, after = format(abs(value), "f").partition(".")

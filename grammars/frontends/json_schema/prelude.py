@@ -8,7 +8,7 @@ from functools import lru_cache
 from ...guards import DistinctNames
 from ...ir import Builder, NodeId
 from ...ir.charset import ANY, Charset
-from . import numbers
+from . import number_parts
 from .layout import DEEPEST_INDENT, ON_ONE_LINE, Layout, Punctuation
 from .spelling import all_escapes, by_number, canonical_escapes, hex_fragment, json_text, raw_characters
 
@@ -182,8 +182,8 @@ def _build(layout: Layout, integral_fractions: bool, only_ascii: bool) -> Prelud
         character,
         rule("rest of string", rest),
         rule("string", builder.sequence(quote, rest)),
-        rule("integer", numbers.integer(builder, every=every and integral_fractions)),
-        rule("number", numbers.any_number(builder)),
+        rule("integer", number_parts.integer(builder, every=every, pointed=integral_fractions)),
+        rule("number", number_parts.any_number(builder, every=every)),
     )
     _build_values(prelude)
     return prelude

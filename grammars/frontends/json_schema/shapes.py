@@ -89,6 +89,8 @@ class NumberShape:
     avoided: tuple[Decimal, ...] = ()
     checks: tuple[ValidValue, ...] = ()
     """Asked of the finished value, here and in the other shapes."""
+    pointed: bool = False
+    """Only those written with a fraction or an exponent: in draft 4 these are no integers, whatever their value."""
 
 
 class TextRule(NamedTuple):

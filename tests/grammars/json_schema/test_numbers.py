@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -144,3 +145,32 @@ def test_bounded_numbers_are_read_with_exponents() -> None:
         {"$schema": "http://json-schema.org/draft-04/schema#", "type": "integer", "maximum": 9}, "any"
     ).takes("1e0")
     assert not language({"type": "number", "maximum": 1}, "spaced").takes("1e-7")
+
+
+@given(st.from_regex(r"\A-?(0|[1-9][0-9]{0,3}0{0,3})(\.[0-9]{1,4}0{0,2})?([eE][+-]?0?[0-9]{1,2})?\Z"))
+@settings(max_examples=300, deadline=None)
+def test_integers_are_told_by_value_not_spelling(text: str) -> None:
+    number = Decimal(text)
+    is_whole = number == number.to_integral_value()
+    assert language({"type": "integer"}, "any").takes(text) == is_whole
+    assert language({"not": {"type": "integer"}}, "any").takes(text) == (not is_whole)
+
+
+@pytest.mark.parametrize("text", ["0", "-0", "7", "-12", "1.0", "1e0", "-0.0", "1E+20", "1.5", "15e-1", "1.5e1"])
+def test_integers_of_draft_4_have_neither_fraction_nor_exponent(text: str) -> None:
+    draft4 = "http://json-schema.org/draft-04/schema#"
+    is_plain = text.lstrip("-").isdigit()
+    assert language({"$schema": draft4, "type": "integer"}, "any").takes(text) == is_plain
+    assert language({"$schema": draft4, "not": {"type": "integer"}}, "any").takes(text) == (not is_plain)
+    either = {"$schema": draft4, "oneOf": [{"type": "integer"}, {"type": "number"}]}
+    assert language(either, "any").takes(text) == (not is_plain)
+    small = {"$schema": draft4, "type": "number", "maximum": 2, "not": {"type": "integer", "minimum": 1}}
+    expected = Decimal(text) <= 2 and not (is_plain and Decimal(text) >= 1)
+    assert language(small, "any").takes(text) == expected
+
+
+def test_large_doubles_are_integers_as_they_are_written() -> None:
+    taken = language({"type": "integer"}, "any")
+    for number in (1.5e16, 6.02214076e23, 1.797693134862315e307, -1.2345678901234567e17):
+        assert taken.takes(json.dumps(number))
+    assert not taken.takes("1.23e1")
