@@ -56,10 +56,22 @@ class Llama(nn.Module):
         """Type of the weights, activations and cache."""
         return self.embedding.weight.dtype
 
+    numerics = "native"
+
     @property
     def vocab_size(self) -> int:
         """Width of the logits."""
         return self.config.vocab_size
+
+    @property
+    def weights(self) -> str:
+        """How weights are held: fp32 or bf16."""
+        return {torch.float32: "fp32", torch.bfloat16: "bf16"}[self.dtype]
+
+    @property
+    def num_bytes(self) -> int:
+        """Memory of the weights."""
+        return sum(parameter.nbytes for parameter in self.parameters())
 
     def new_cache(self, batch_size: int, capacity: int) -> KVCache:
         """An empty cache for ``batch_size`` rows of up to ``capacity`` tokens, prompt and output together.
@@ -152,7 +164,7 @@ class Llama(nn.Module):
         return head(self.norm(hidden)).float()  # type: ignore[no-any-return]
 
 
-def check_rows(rows: Sequence[Sequence[int]], caches: Sequence[KVCache]) -> None:
+def check_rows(rows: Sequence[Sequence[int]], caches: Sequence[Any]) -> None:
     """Raise ValueError unless there is a cache of one row for each row, and no cache twice."""
     if not rows or len(rows) != len(caches):
         raise ValueError(f"expected as many rows as caches, one at least, got {len(rows)} and {len(caches)}")

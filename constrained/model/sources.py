@@ -8,31 +8,29 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import torch
-
 from constrained.errors import ModelUnavailable, UnsupportedModel
 from constrained.model.config import LlamaConfig, end_token_ids
+from constrained.model.cpu import CpuLlama
 from constrained.model.embedded import DEFAULT_MODEL_NAME, default_model_folder
 from constrained.model.gguf_file import GGUFFile
 from constrained.model.gguf_tokenizer import special_token_names, tokenizer_from_gguf
 from constrained.model.llama import Llama
+from constrained.model.runtime import Runtime
 from constrained.model.tokenizer import Tokenizer
-from constrained.model.weights import SafetensorsFolder, build_model
+from constrained.model.weights import SafetensorsFolder
 
 __all__ = ["LoadedModel", "load_model"]
 
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 _HUB_FILES = ["config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json"]
 _HUB_FILES += ["chat_template.jinja", "model*.safetensors", "model.safetensors.index.json"]
-_DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16}
-_DTYPES |= {"fp32": torch.float32, "bf16": torch.bfloat16}
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedModel:
     """A model, its tokenizer, and the name by which it was asked for."""
 
-    model: Llama
+    model: Llama | CpuLlama
     tokenizer: Tokenizer
     name: str
 
@@ -42,31 +40,35 @@ def load_model(
     *,
     device: str = "auto",
     dtype: str = "auto",
+    weights: str = "auto",
+    numerics: str = "native",
+    threads: int | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> LoadedModel:
     """Load a model of the Llama family.
 
     ``source`` is None (the default model, fetched once), a folder in Hugging Face form (``config.json``, safetensors,
     ``tokenizer.json``), a ``.gguf`` file, or a hub id ``owner/name``. ``device`` is ``auto`` (CUDA if there is one),
-    ``cpu``, ``cuda`` or ``cuda:N``; ``dtype`` is ``auto`` (float32 on a CPU, bfloat16 on CUDA), ``float32`` or
-    ``bfloat16``. ``progress`` gets a line for each long step.
+    ``cpu``, ``cuda`` or ``cuda:N``. ``weights`` is how they are held: ``fp32`` (exactly; what ``auto`` means on a
+    CPU), ``bf16`` (what ``auto`` means on CUDA) or ``int8`` (on a CPU); ``dtype``, ``float32`` or ``bfloat16``, says
+    the same in other words. ``numerics`` is ``native`` or ``invariant``, see :data:`constrained.model.NUMERICS`.
+    ``threads`` is for the CPU; by default OMP_NUM_THREADS, else 1. ``progress`` gets a line for each long step.
 
     Raises :class:`ModelUnavailable` if the files cannot be had, :class:`UnsupportedModel` for another architecture,
-    :class:`ModelFilesError` if they contradict each other, ValueError for a device or dtype that is none.
+    :class:`ModelFilesError` if they contradict each other, ValueError for a name that is none.
     """
-    chosen_device = _device(device)
-    chosen_dtype = _dtype(dtype, chosen_device)
+    runtime = Runtime.from_names(device=device, dtype=dtype, weights=weights, numerics=numerics, threads=threads)
     report = progress if progress is not None else _say_nothing
     if source is None:
         folder = default_model_folder(progress=report)
-        return _load_folder(folder, DEFAULT_MODEL_NAME, chosen_device, chosen_dtype)
+        return _load_folder(folder, DEFAULT_MODEL_NAME, runtime, report)
     path = Path(source).expanduser()
     if path.is_dir():
-        return _load_folder(path, str(source), chosen_device, chosen_dtype)
+        return _load_folder(path, str(source), runtime, report)
     if path.is_file():
-        return _load_gguf(path, str(source), chosen_device, chosen_dtype, report)
+        return _load_gguf(path, str(source), runtime, report)
     if isinstance(source, str) and _HUB_ID.fullmatch(source):
-        return _load_folder(_fetch_from_hub(source, report), source, chosen_device, chosen_dtype)
+        return _load_folder(_fetch_from_hub(source, report), source, runtime, report)
     raise ModelUnavailable(
         f"model {str(source)!r}: no such folder or file, and not a hub id of the form owner/name; expected a folder "
         "with safetensors, a .gguf file, a hub id, or nothing for the default model"
@@ -77,25 +79,7 @@ def _say_nothing(_line: str) -> None:
     pass
 
 
-def _device(name: str) -> torch.device:
-    if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    if not re.fullmatch(r"cpu|cuda(:[0-9]+)?", name):
-        raise ValueError(f"device: expected auto, cpu, cuda or cuda:N, got {name!r}")
-    if name.startswith("cuda") and not torch.cuda.is_available():
-        raise ValueError(f"device {name!r}: torch finds no CUDA here; use device='cpu' or 'auto'")
-    return torch.device(name)
-
-
-def _dtype(name: str, device: torch.device) -> torch.dtype:
-    if name == "auto":
-        return torch.bfloat16 if device.type == "cuda" else torch.float32
-    if name not in _DTYPES:
-        raise ValueError(f"dtype: expected auto, float32 or bfloat16, got {name!r}")
-    return _DTYPES[name]
-
-
-def _load_folder(folder: Path, name: str, device: torch.device, dtype: torch.dtype) -> LoadedModel:
+def _load_folder(folder: Path, name: str, runtime: Runtime, progress: Callable[[str], None]) -> LoadedModel:
     config_path = folder / "config.json"
     if not config_path.is_file():
         raise ModelUnavailable(f"{folder}: config.json is missing; expected a model folder in Hugging Face form")
@@ -105,13 +89,11 @@ def _load_folder(folder: Path, name: str, device: torch.device, dtype: torch.dty
     if generation_path.is_file():
         ends = (*end_token_ids(json.loads(generation_path.read_text(encoding="utf-8"))), *ends)
     tokenizer = Tokenizer.from_folder(folder, eos_token_ids=ends)
-    model = build_model(config, SafetensorsFolder(folder), device=device, dtype=dtype)
+    model = runtime.build(config, SafetensorsFolder(folder), progress=progress)
     return LoadedModel(model, tokenizer, name)
 
 
-def _load_gguf(
-    path: Path, name: str, device: torch.device, dtype: torch.dtype, progress: Callable[[str], None]
-) -> LoadedModel:
+def _load_gguf(path: Path, name: str, runtime: Runtime, progress: Callable[[str], None]) -> LoadedModel:
     if path.suffix != ".gguf":
         raise UnsupportedModel(f"{path}: expected a folder with safetensors or a .gguf file, got a {path.suffix} file")
     progress(f"reading {path.name}")
@@ -122,7 +104,7 @@ def _load_gguf(
         special_tokens=special_token_names(file),
         eos_token_ids=file.config.eos_token_ids,
     )
-    return LoadedModel(build_model(file.config, file, device=device, dtype=dtype), tokenizer, name)
+    return LoadedModel(runtime.build(file.config, file, progress=progress), tokenizer, name)
 
 
 def _fetch_from_hub(hub_id: str, progress: Callable[[str], None]) -> Path:

@@ -19,7 +19,7 @@ from constrained.errors import ModelFilesError, ModelUnavailable
 from constrained.model.config import LlamaConfig
 from constrained.model.llama import Llama
 
-__all__ = ["Checkpoint", "SafetensorsFolder", "build_model", "expected_shapes"]
+__all__ = ["Checkpoint", "SafetensorsFolder", "build_model", "expected_shapes", "fused_tensors"]
 
 _NAMED_AT_MOST = 12
 
@@ -77,15 +77,26 @@ def build_model(config: LlamaConfig, checkpoint: Checkpoint, *, device: torch.de
 
     Raises :class:`ModelFilesError` that lists missing, surplus and misshaped tensors.
     """
-    plan = dict(_plan(config))
-    _compare(config, checkpoint.shapes())
     model = Llama(config, device="meta", dtype=dtype)
-    state = {}
-    for name, parts in plan.items():
-        tensors = [checkpoint.tensor(part).to(device=device, dtype=dtype) for part, _ in parts]
-        state[name] = tensors[0] if len(tensors) == 1 else torch.cat(tensors)
+    tensors = fused_tensors(config, checkpoint)
+    state = {name: tensor.to(device=device, dtype=dtype) for name, tensor in tensors}
     model.load_state_dict(state, assign=True)
     return model.requires_grad_(False).eval()
+
+
+def fused_tensors(config: LlamaConfig, checkpoint: Checkpoint) -> Iterator[tuple[str, Tensor]]:
+    """Names of :class:`Llama`'s parameters and their values, one after the other, as the checkpoint stores them.
+
+    Raises :class:`ModelFilesError` as :func:`build_model` does, before the first.
+    """
+    _compare(config, checkpoint.shapes())
+    return _fused(config, checkpoint)
+
+
+def _fused(config: LlamaConfig, checkpoint: Checkpoint) -> Iterator[tuple[str, Tensor]]:
+    for name, parts in _plan(config):
+        tensors = [checkpoint.tensor(part) for part, _ in parts]
+        yield name, tensors[0] if len(tensors) == 1 else torch.cat(tensors)
 
 
 def expected_shapes(config: LlamaConfig) -> dict[str, tuple[int, ...]]:

@@ -65,7 +65,7 @@ def test_stored_in_bfloat16(folder: Path, reference: Any) -> None:
     assert loaded.model.dtype == torch.float32
     token_ids = random_ids(1, 20)
     assert_same_logits(our_logits(loaded.model, token_ids), transformers_logits(reference, token_ids))
-    assert load_model(folder, device="cpu", dtype="bfloat16").model.dtype == torch.bfloat16
+    assert load_model(folder, device="cpu", dtype="bfloat16").model.weights == "bf16"
 
 
 def test_end_tokens_of_all_files(folder: Path) -> None:
