@@ -87,20 +87,32 @@ def load(
     *,
     device: str = "auto",
     dtype: str = "auto",
+    weights: str = "auto",
+    numerics: str = "native",
     threads: int | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Model:
     """Load a model: ``None`` for the small embedded default, a folder, a GGUF file, or a hub id.
 
-    ``device`` is auto, cpu or cuda; ``dtype`` auto, float32 or bfloat16; ``progress`` gets a line for each slow step.
-    ``threads`` is torch's number of CPU threads, set for the whole process. ``None``: what the environment variable
-    OMP_NUM_THREADS says, else 1. More are faster on cores of one's own; on shared ones they are several times slower.
+    ``device`` is auto, cpu or cuda; ``progress`` gets a line for each slow step. ``weights`` is how weights are held:
+    fp32 (exactly), bf16 (half the memory) or int8 (a quarter, on a CPU); auto is fp32 on a CPU and bf16 on CUDA.
+    ``dtype``, float32 or bfloat16, says the same in other words. With ``numerics="invariant"``, a row's logits depend
+    on its own tokens only, to the last bit; on a CPU they always do, elsewhere it is refused.
+
+    ``threads`` is the number of CPU threads, of torch too, for the whole process. ``None``: what the environment
+    variable OMP_NUM_THREADS says, else 1. More are faster on cores of one's own; on shared ones they are several times
+    slower.
 
     Raises :class:`~constrained.errors.ModelUnavailable`, :class:`~constrained.errors.UnsupportedModel` or
-    :class:`~constrained.errors.ModelFilesError`, and ValueError for a device, dtype or number that is none.
+    :class:`~constrained.errors.ModelFilesError`, and ValueError for a name or number that is none.
     """
     check_source(source, progress)
-    for value, argument, example in ((device, "device", "'auto', 'cpu' or 'cuda'"), (dtype, "dtype", "'float32'")):
+    for value, argument, example in (
+        (device, "device", "'auto', 'cpu' or 'cuda'"),
+        (dtype, "dtype", "'float32'"),
+        (weights, "weights", "'fp32', 'bf16' or 'int8'"),
+        (numerics, "numerics", "'native' or 'invariant'"),
+    ):
         if not isinstance(value, str):
             raise TypeError(f"{argument}: expected a str such as {example}, got {value!r}")
     _set_threads(threads)
@@ -110,7 +122,11 @@ def load(
         if progress is not None:
             progress("compiling the kernels of the grammar engine (once)")
         grammars.warm_up()
-    return Model(load_model(source, device=device, dtype=dtype, progress=progress))
+    return Model(
+        load_model(
+            source, device=device, dtype=dtype, weights=weights, numerics=numerics, threads=threads, progress=progress
+        )
+    )
 
 
 def _set_threads(threads: int | None) -> None:
