@@ -6,7 +6,7 @@ import dataclasses
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import torch
 
@@ -24,14 +24,17 @@ from .arguments import (
     sampling_of,
     stop_texts,
 )
+from .bad_words import without_bad_words
 from .errors import ContextTooLong, DeadEnd, ValidationFailed
 from .grammar_cache import GrammarCache
-from .loop import Engine, Request, generate, generate_tokens
+from .loop import Engine, Request, generate_tokens
 from .model import LoadedModel, load_model
 from .output_types import DEFAULT_WHITESPACE, InvalidText, OutputType, output_type_from
 from .prompts import DEFAULT_TEMPLATE, PromptTemplate
 from .result import ForcedMode, GenerationResult
+from .sampling import Drawer, keep_best, sample_stream, stream_of_document
 from .sampling_config import SamplingConfig
+from .sampling_options import SamplingOptions
 from .text_stream import TextStream
 
 if TYPE_CHECKING:
@@ -50,21 +53,14 @@ _MOST_THREADS = 1024
 _RETRIES = 3
 
 
-class GenerationOptions(TypedDict, total=False):
-    """What :meth:`Model.generate`, :meth:`Model.stream` and :meth:`Model.extract` take by keyword."""
+class GenerationOptions(SamplingOptions, total=False):
+    """What :meth:`Model.generate`, :meth:`Model.stream` and :meth:`Model.extract` take by keyword.
+
+    How tokens are chosen is said by the options of :class:`~constrained.sampling_options.SamplingOptions`.
+    """
 
     max_tokens: int | None
     """Most output tokens; ``None``: 1024. What the context has no room for is not written, whatever this says."""
-    temperature: float
-    """0 (the default) takes the best token always."""
-    top_k: int | None
-    """Keep only the best so many tokens."""
-    top_p: float
-    """Keep the smallest set of best tokens with at least this probability."""
-    min_p: float
-    """Keep tokens at least so many times as probable as the best."""
-    seed: int
-    """The same seed gives the same tokens. 0 by default."""
     stop: Sequence[str]
     """Texts that end the output and are cut off."""
     whitespace: str
@@ -236,13 +232,20 @@ class Model:
         text had no way on, and :class:`~constrained.errors.ValidationFailed` where the type's own validation refused
         every draw.
         """
-        job = self._job(prompt, output_type, options)
+        return self._run(self._job(prompt, output_type, options))
+
+    def _run(self, job: _Job) -> GenerationResult:
+        """All samples that a call asks for, each drawn anew where it has to be; the best or first, with the others."""
+        drawer = Drawer(self.engine, job.request, job.processors)
+        return keep_best(drawer, lambda sample: self._sample(job, drawer, sample))
+
+    def _sample(self, job: _Job, drawer: Drawer, sample: int) -> GenerationResult:
         attempt = 0
         while True:
-            request = dataclasses.replace(job.request, stream=attempt)
+            stream = sample_stream(job.request.stream, sample=sample, attempt=attempt)
             attempt += 1
             try:
-                result = generate(self.engine, request, processors=job.processors)
+                result = drawer.draw(stream)
             except DeadEnd:
                 if attempt > job.retries:
                     raise
@@ -297,7 +300,7 @@ class Model:
         prompt: Prompt = messages
         if options.get("chat") is False or not self.tokenizer.has_chat_template:
             prompt = "\n\n".join(message["content"] for message in messages) + "\n\n"
-        return self.generate(prompt, wanted, **options)
+        return self._run(self._job(prompt, wanted, options, stream=stream_of_document(document)))
 
     def compile(self, output_type: Any, *, whitespace: str = DEFAULT_WHITESPACE) -> CompiledGrammar:
         """The compiled grammar of an output type for this model's vocabulary, from the cache if it is there."""
@@ -313,7 +316,7 @@ class Model:
 
     # -- inside -------------------------------------------------------------------------------------------------
 
-    def _job(self, prompt: Prompt, output_type: Any, options: GenerationOptions) -> _Job:
+    def _job(self, prompt: Prompt, output_type: Any, options: GenerationOptions, *, stream: int = 0) -> _Job:
         settings = _Settings.from_options(options)
         _check_prompt(prompt, settings.chat)
         wanted = None if output_type is None else output_type_from(output_type)
@@ -322,8 +325,11 @@ class Model:
         grammar = None if wanted is None else self.compile(wanted, whitespace=settings.whitespace)
         request = Request(
             prompt_ids=prompt_ids,
-            matcher=None if grammar is None else grammar.matcher(),
-            sampling=settings.sampling,
+            matcher=without_bad_words(
+                None if grammar is None else grammar.matcher(), self, settings.sampling.bad_words
+            ),
+            sampling=settings.sampling.for_schema("" if wanted is None else wanted.digest),
+            stream=stream,
             max_tokens=max_tokens,
             stop=settings.stop,
             forced=settings.forced,

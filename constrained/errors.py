@@ -13,10 +13,12 @@ __all__ = [
     "ConstrainedError",
     "ContextTooLong",
     "DeadEnd",
+    "DoesNotFit",
     "FieldsError",
     "LogitsError",
     "ModelFilesError",
     "ModelUnavailable",
+    "NoSample",
     "NoTokenAllowed",
     "UnsupportedModel",
     "UnsupportedOutputType",
@@ -166,3 +168,27 @@ class BudgetTooSmall(ConstrainedError, ValueError):
             f"on_budget: the shortest complete output that is known needs {shortest:,} tokens, more than {what}; "
             f"{remedy}, or pass on_budget='cut'"
         )
+
+
+class NoSample(ConstrainedError):
+    """Exact sampling found no text of the grammar: the model would hardly write one.
+
+    ``tries`` counts the texts begun, ``log_mass`` is the log of an upper bound of the probability of them all.
+    """
+
+    def __init__(self, *, method: str, tries: int, log_mass: float) -> None:
+        self.tries = tries
+        self.log_mass = log_mass
+        bound = "" if log_mass == float("-inf") else f"; all such texts together have at most e**{log_mass:.1f}"
+        super().__init__(
+            f"sampling={method!r}: none of {tries} texts that the model began became one of the grammar{bound}. Say in "
+            "the prompt what is wanted and how it is laid out, raise max_tokens, max_draws or particles, or use "
+            "sampling='local'"
+        )
+
+
+class DoesNotFit(ConstrainedError):
+    """A plan asks for more memory, or a longer context, than there is."""
+
+    def __init__(self, *, what: str, needed: str, available: str, remedy: str) -> None:
+        super().__init__(f"{what} need {needed}, and there is {available}; {remedy}")

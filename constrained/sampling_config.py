@@ -110,6 +110,12 @@ class SamplingConfig(BaseModel):
         """Whether the best token is always taken, so that nothing is random."""
         return self.temperature == 0.0
 
+    def for_schema(self, digest: str) -> SamplingConfig:
+        """The same settings, with marks that are tied to an output type's digest."""
+        if self.watermark is None or not digest:
+            return self
+        return self.model_copy(update={"watermark": self.watermark.model_copy(update={"schema_digest": digest})})
+
     @property
     def has_penalties(self) -> bool:
         """Whether what was drawn before changes a logit."""
@@ -212,6 +218,16 @@ class SamplingConfig(BaseModel):
             (
                 not is_exact or marks is None,
                 f"sampling={self.sampling!r} draws texts as a whole, and a watermark marks single draws; leave one out",
+            ),
+            (
+                (self.best_of or self.n) == 1 or not self.is_greedy or self.num_beams > 1,
+                f"n={self.n} and best_of={self.best_of} ask for several samples, and at temperature 0 all are the "
+                "same; pass a temperature above 0, or num_beams",
+            ),
+            (
+                marks is None or marks.scheme != "gumbel" or (self.best_of or self.n) <= marks.num_nonces,
+                f"watermark: gumbel has {marks and marks.num_nonces} variants of a text, and n={self.n} and "
+                f"best_of={self.best_of} ask for more; raise nonces",
             ),
             (
                 self.best_of is None or self.n <= self.best_of <= 4096,

@@ -70,6 +70,10 @@ def _words_key(
     context: StepContext, row: int, record: RowRecord, note: DrawNote, config: WatermarkConfig
 ) -> NDArray[np.uint64]:
     """What gives the words of the tokens at this position."""
+    if context.vocabulary is None:
+        raise WatermarkError(
+            "watermark: expected a vocabulary in the step's context, which says what is free, got none"
+        )
     if record.marker is None:
         nonce = nonce_of(config, seed=context.sampling[row].seed, stream=context.streams[row])
         record.marker = Marker(config, config.load_key(), nonce=nonce)
@@ -87,7 +91,10 @@ def _columns(context: StepContext, row: int) -> NDArray[np.int64]:
 def _add_to_green(
     context: StepContext, row: int, logits: Tensor, key: NDArray[np.uint64], config: WatermarkConfig
 ) -> None:
-    allowed = few_allowed(context.token_bitmask[row], context.vocab_size)
+    assert context.vocabulary is not None
+    allowed = few_allowed(context.token_bitmask[row], context.vocabulary)
+    if allowed is not None and len(allowed) < 2:
+        return
     if allowed is not None:
         _add_at(context, row, logits, allowed[green_of_few(allowed, key, config.gamma)], config.delta)
         return

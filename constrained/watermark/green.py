@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from constrained.philox import philox_blocks, philox_word
 from grammars.jit import kernel
+from grammars.vocabulary import Vocabulary
 from grammars.vocabulary.bitmask import allowed_token_ids
 
 __all__ = ["SMALL", "add_to_green", "few_allowed", "green_of_few", "is_green", "threshold_of"]
@@ -32,12 +33,16 @@ def is_green(token_id: int, key: NDArray[np.uint64], threshold: int) -> bool:
     return int(philox_word(int(token_id), key)) < threshold
 
 
-def few_allowed(words: NDArray[np.int32], vocab_size: int) -> NDArray[np.int64] | None:
-    """The allowed ids of a bitmask's row, ascending, if there are at most :data:`SMALL`."""
-    if int(np.bitwise_count(words.view(np.uint32)).sum()) > SMALL + 31:  # bits beyond the vocabulary may be set
-        return None
+def few_allowed(words: NDArray[np.int32], vocabulary: Vocabulary) -> NDArray[np.int64] | None:
+    """The allowed ids of a bitmask's row that have a text, ascending, if there are at most :data:`SMALL`.
+
+    Ids that end a generation are no part of it: a text does not show which of them ended it.
+    """
+    if int(np.bitwise_count(words.view(np.uint32)).sum()) > SMALL + 31 + len(vocabulary.eos_token_ids):
+        return None  # bits beyond the vocabulary may be set, which are at most 31
     allowed = allowed_token_ids(words)
-    allowed = allowed[allowed < vocab_size]
+    allowed = allowed[allowed < vocabulary.size]
+    allowed = allowed[~np.isin(allowed, vocabulary.eos_token_ids)]
     return allowed if len(allowed) <= SMALL else None
 
 

@@ -32,7 +32,7 @@ class FreePosition:
     context: tuple[int, ...]
     """The last free tokens before it, as many as there are up to the width of the context."""
     few: NDArray[np.int64] | None
-    """The allowed ids, where they are few enough to be ranked."""
+    """The allowed ids that have a text, where they are few enough to be ranked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def replay(token_ids: Sequence[int], vocabulary: Vocabulary, matcher: Matcher | 
             break
         if is_free(bitmask[0], first_bytes):
             context = tuple(position.token_id for position in free[-context_width:])
-            free.append(FreePosition(index, token_id, context, few_allowed(bitmask[0], vocabulary.size)))
+            free.append(FreePosition(index, token_id, context, few_allowed(bitmask[0], vocabulary)))
         if matcher is not None:
             matcher.consume(token_id)
     return Replay(tuple(token_ids), tuple(free), refused_at)

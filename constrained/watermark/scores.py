@@ -67,6 +67,8 @@ def score(free: Sequence[FreePosition], marker: Marker, *, weights: Sequence[flo
         weight = 1.0 if weights is None else weights[place]
         if weight <= 0.0:
             continue
+        if scheme == "kgw" and position.few is not None and len(position.few) < 2:
+            continue  # this token or the end of the text: neither was favoured
         kept.append(weight)
         key = marker.words_key(context)
         if scheme == "kgw":
