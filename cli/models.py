@@ -21,7 +21,14 @@ def load_model(settings: Generation, *, say: Callable[[str], None]) -> Model:
     from constrained.api import load
 
     try:
-        return load(settings.model, device=settings.device, threads=settings.threads, progress=say)
+        return load(
+            settings.model,
+            device=settings.device,
+            weights=settings.weights,
+            numerics="invariant" if settings.deterministic else "native",
+            threads=settings.threads,
+            progress=say,
+        )
     except ValueError as error:
         raise click.UsageError(str(error)) from error
 

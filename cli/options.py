@@ -252,6 +252,8 @@ class Generation:
 
     model: str | None
     device: str
+    weights: str
+    deterministic: bool
     threads: int | None
     temperature: float
     top_p: float
@@ -295,6 +297,19 @@ def generation_options(command: Command) -> Command:
                 help="A folder, a GGUF file, or a hub id. Default: the small embedded model.",
             ),
             click.option("--device", default="auto", show_default=True, type=click.Choice(["auto", "cpu", "cuda"])),
+            click.option(
+                "--weights",
+                default="auto",
+                show_default=True,
+                type=click.Choice(["auto", "fp32", "bf16", "int8"]),
+                help="How weights are held: exactly, in half the memory, or in a quarter (on a CPU), less exact but "
+                "faster. auto: fp32 on a CPU, bf16 on CUDA.",
+            ),
+            click.option(
+                "--deterministic",
+                is_flag=True,
+                help="The same bits whatever else is computed beside it, or an error where that cannot be had.",
+            ),
             click.option(
                 "--threads",
                 type=click.IntRange(min=1, max=_MOST_THREADS),
