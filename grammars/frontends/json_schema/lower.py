@@ -46,6 +46,8 @@ __all__ = ["Lowering", "lower_json_schema"]
 
 _MAX_STRINGS = 64
 """Alternatives of strings by patterns and formats; beyond this a guard tells them."""
+_MAX_STEPPED = 12
+"""Kinds of multiples, and of what is no multiple, that have automata of their own; a guard tells further ones."""
 _INLINE_VALUES = 16
 """Longer lists of values become a rule, so that they are stored once however often they are used."""
 
@@ -118,6 +120,7 @@ class Lowering:
         self._leaves: dict[tuple[object, ...], NodeId] = {}
         self._pending: list[tuple[RuleId, ArrayShape | ObjectShape, int]] = []
         self._recursive: dict[int, bool] = {}
+        self._stepped = 0
 
     def report(self, problems: Iterable[Problem]) -> None:
         """Note assertions that matter and are not enforced."""
@@ -217,7 +220,11 @@ class Lowering:
 
     def _bounded_number(self, shape: NumberShape) -> NodeId:
         every, integral = self.prelude.every, self.prelude.integral_fractions
-        built = bounded_number(self.builder, shape, every=every, integral_fractions=integral)
+        self._stepped += bool(shape.multiples or shape.avoided)
+        if self._stepped <= _MAX_STEPPED:
+            built = bounded_number(self.builder, shape, every=every, integral_fractions=integral)
+        else:
+            built = Problem(shape.pointer, "multipleOf", f"more than {_MAX_STEPPED} kinds of multiples")
         whole = ValidValue(f"number {id(shape)}", lambda value: number_fits(Decimal(value), shape))
         if not isinstance(built, Problem):
             if not every or bounds_the_sign(shape) or (shape.integer and not integral):

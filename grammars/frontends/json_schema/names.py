@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ...errors import GrammarError, LimitExceeded, Problem
@@ -196,12 +197,16 @@ def _fresh(shape: ObjectShape, **changes: Any) -> ObjectShape:
     return replace(shape, members=[], extras=[], some_extras=[], **changes)
 
 
+_follows = lru_cache(maxsize=16_384)(follows)
+"""For names of schemas, which are few, and asked about often."""
+
+
 def _with_witness(shape: ObjectShape, names: frozenset[str], witness: Witness, make: MakeNode) -> list[ObjectShape]:
     found: list[ObjectShape] = []
     try:
         mine = None if witness.names == ANY_GOAL else _language_of_names(make(witness.names))
         for name in dict.fromkeys((*shape.properties, *shape.required)):
-            if name in names or not follows(name, witness.rules) or not (mine is None or mine.accepts(map(ord, name))):
+            if name in names or not _follows(name, witness.rules) or not (mine is None or mine.accepts(map(ord, name))):
                 continue
             goal = join_goals(goal_of_name(shape, name), witness.goal)
             if goal is not None:

@@ -108,6 +108,8 @@ def follows_pattern(value: str, pattern: str) -> bool:
 
 def follows(value: str, rules: tuple[TextRule, ...]) -> bool:
     """Whether the text follows all rules."""
+    if not rules:
+        return True
     codes = list(map(ord, value))
     for rule in rules:
         check = _check_of(rule)
