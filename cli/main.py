@@ -10,7 +10,9 @@ import click
 from .commands.extract import extract
 from .commands.generate import generate
 from .commands.grammar import grammar, mask
+from .commands.plan import plan
 from .commands.warmup import warmup
+from .commands.watermark import watermark
 from .failures import EXIT_FAILED, EXIT_INTERRUPTED
 
 __all__ = ["cli", "main"]
@@ -30,7 +32,9 @@ cli.add_command(extract)
 cli.add_command(generate)
 cli.add_command(grammar)
 cli.add_command(mask)
+cli.add_command(plan)
 cli.add_command(warmup)
+cli.add_command(watermark)
 
 
 def main() -> None:

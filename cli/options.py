@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from .documents import decode_text
+from .sampling_options import sampling_keywords, sampling_options
 from .streams import stdout_to_stderr
 
 __all__ = [
@@ -262,6 +263,8 @@ class Generation:
     max_tokens: int | None
     retries: int | None
     whitespace: str | None
+    sampling: dict[str, Any]
+    """Settings of the draw that were given, as arguments of the API."""
 
     def keywords(self) -> dict[str, Any]:
         """The arguments of ``Model.generate`` and ``Model.extract``; what was not given keeps their default."""
@@ -270,6 +273,7 @@ class Generation:
             "top_p": self.top_p,
             "top_k": self.top_k,
             "seed": self.seed,
+            **self.sampling,
         }
         if self.max_tokens is not None:
             given["max_tokens"] = self.max_tokens
@@ -282,11 +286,13 @@ class Generation:
 
 def generation_settings(options: dict[str, Any]) -> Generation:
     """Collect the options of :func:`generation_options` from a command's keyword arguments."""
+    options["sampling"] = sampling_keywords(options)
     return Generation(**{name: options[name] for name in Generation.__dataclass_fields__})
 
 
 def generation_options(command: Command) -> Command:
     """Which model, on what, and how it draws."""
+    command = sampling_options(command)
     for option in reversed(
         (
             click.option(

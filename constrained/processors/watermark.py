@@ -72,7 +72,7 @@ def _words_key(
     """What gives the words of the tokens at this position."""
     if context.vocabulary is None:
         raise WatermarkError(
-            "watermark: expected a vocabulary in the step's context, which says what is free, got none"
+            "watermark: expected a vocabulary in the step's context, to know what is free, got none"
         )
     if record.marker is None:
         nonce = nonce_of(config, seed=context.sampling[row].seed, stream=context.streams[row])
