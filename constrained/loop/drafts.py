@@ -2,8 +2,9 @@
 
 What is extracted from a document stands in it. So where the output ends with text of the prompt, what follows there is
 proposed; inside a JSON string only the text since its opening quote has to be found, so that a value is completed
-from the document whatever the keys around it. A draft changes no output: the loop draws every token as if it
-were not there, and goes on without a pass for as long as what it draws is what was proposed.
+from the document whatever the keys around it. At the beginning of a value, what stands behind its name there is
+proposed (``"due_date": "`` and ``Due date: 2024-03-01``). A draft changes no output: the loop draws every token as if
+it were not there, and goes on without a pass for as long as what it draws is what was proposed.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ _BYTES_A_TOKEN = 8  # more than most tokens have
 _WORTH_IT = 0.75  # tokens that a draft must bring, on average: a pass over a few tokens costs about as much more
 _PAUSE = 8  # draws without a draft after they were not worth it; twice as many each time
 _VALUE = re.compile(rb'[^"]*\Z')
+_NAME_BEFORE_VALUE = re.compile(rb'"([^"\\]{2,64})"\s*:\s*"?\Z')
+_NOT_IN_WORDS = re.compile(rb"[^A-Za-z0-9\x80-\xff]+")
 _BEFORE_VALUE = re.compile(rb"[\s:,\[{]*")
 
 
@@ -77,10 +80,20 @@ class Drafter:
             found = _VALUE.search(written)
             assert found is not None
             value = _BEFORE_VALUE.sub(b"", found[0], count=1)
-        place = self._find(value)
+        place = self._find(value) if value else self._find_behind_name(written)
         if place < 0:
             return b""
         return self._prompt[place:].split(b"\n", 1)[0]
+
+    def _find_behind_name(self, written: bytes) -> int:
+        """Where the prompt has the name of the value that begins, and a colon, and goes on; -1: nowhere."""
+        found = _NAME_BEFORE_VALUE.search(written)
+        words = _NOT_IN_WORDS.split(found[1]) if found else []
+        if not any(words):
+            return -1
+        label = rb"[\s_-]*".join(map(re.escape, filter(None, words)))
+        places = [match.end() for match in re.finditer(rb"\b" + label + rb"[ \t]*:[ \t]*", self._prompt, re.IGNORECASE)]
+        return places[-1] if places else -1
 
     def _find(self, value: bytes) -> int:
         """Where the prompt goes on behind the end of ``value``, as late as may be: documents come last. -1: nowhere."""
