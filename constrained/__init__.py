@@ -37,6 +37,7 @@ __all__ = [
     "UnsupportedOutputType",
     "Usage",
     "ValidationFailed",
+    "Verbatim",
     "alt",
     "choice",
     "fields_schema",
@@ -51,6 +52,7 @@ __all__ = [
     "text_without",
     "tool_calls",
     "until",
+    "verbatim",
 ]
 
 _HOME_OF = {
@@ -62,6 +64,7 @@ _HOME_OF = {
     "TextStream": "text_stream",
     "ToolCall": "combinators",
     "Usage": "result",
+    "Verbatim": "output_types",
     "alt": "combinators",
     "choice": "output_types",
     "fields_schema": "fields",
@@ -76,6 +79,7 @@ _HOME_OF = {
     "text_without": "combinators",
     "tool_calls": "combinators",
     "until": "combinators",
+    "verbatim": "combinators",
 }
 
 

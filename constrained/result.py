@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 __all__ = ["BudgetPolicy", "ForcedMode", "GenerationResult", "MarkedWith", "StopReason", "TokenLogprob", "Usage"]
@@ -127,6 +128,9 @@ class GenerationResult:
     """Mean unmasked log-probability of the drawn tokens, where log-probabilities were noted."""
     watermark: MarkedWith | None = None
     """How it is marked."""
+    spans: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """With a source: where each string of the value stands in it, by JSON pointer: ``source[start:end]``. Of several
+    places the first at which words begin and end. Strings that need not be in it are told where they happen to be."""
     samples: tuple[GenerationResult, ...] = ()
     """All that were asked for by ``n``, this one first."""
 
@@ -139,6 +143,7 @@ class GenerationResult:
             "stop_reason": self.stop_reason,
             "token_ids": list(self.token_ids),
             "usage": self.usage.to_dict(),
+            "spans": {pointer: list(span) for pointer, span in self.spans.items()},
             "log_weight": self.log_weight,
             "logprobs": None if self.logprobs is None else [asdict(token) for token in self.logprobs],
             "watermark": None if self.watermark is None else asdict(self.watermark),

@@ -6,5 +6,19 @@ Every part is written into one intermediate form, so that a whole output is one 
 from .base import Piece
 from .pieces import alt, gbnf, lark, many, optional, seq, text_without, until
 from .tools import ToolCall, tool_calls
+from .verbatim import verbatim
 
-__all__ = ["Piece", "ToolCall", "alt", "gbnf", "lark", "many", "optional", "seq", "text_without", "tool_calls", "until"]
+__all__ = [
+    "Piece",
+    "ToolCall",
+    "alt",
+    "gbnf",
+    "lark",
+    "many",
+    "optional",
+    "seq",
+    "text_without",
+    "tool_calls",
+    "until",
+    "verbatim",
+]

@@ -39,6 +39,10 @@ class Piece(OutputType[str]):
     def schema_text(self) -> str | None:
         return None
 
+    @property
+    def takes_source(self) -> bool:
+        return any(part.takes_source for part in self.parts)
+
     def lower(self, *, whitespace: str) -> IR:
         from grammars.ir import Builder
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import UnsupportedOutputType
 from ..output_types import OutputType
 from ..output_types.base import digest_of
+from ..output_types.verbatim import asks_for_source
 from .base import Piece, piece_from
 
 if TYPE_CHECKING:
@@ -110,6 +111,10 @@ class LarkType(OutputType[str]):
     @property
     def schema_text(self) -> None:
         return None
+
+    @property
+    def takes_source(self) -> bool:
+        return asks_for_source(self.text)
 
     def lower(self, *, whitespace: str) -> IR:
         from grammars.frontends.cfg import lower_lark

@@ -60,6 +60,10 @@ class ToolCallsType(OutputType[list[ToolCall]]):
     def schema_text(self) -> None:
         return None
 
+    @property
+    def takes_source(self) -> bool:
+        return self.piece.takes_source
+
     def lower(self, *, whitespace: str) -> IR:
         from grammars.ir import Builder
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from grammars.ir.verbatim import Unit
+
 from ..errors import UnsupportedOutputType
 from .base import InvalidText, OutputType
 from .json_schema_type import JsonSchemaType
@@ -12,6 +14,7 @@ from .outlines_types import from_outlines, is_outlines_term
 from .python_types import PythonType
 from .regular import RegularType
 from .text import ChoiceType, RegexType, choice, regex
+from .verbatim import Verbatim
 from .written_schema import Formats, OnUnsupported, PropertyOrder, SchemaOptions
 
 __all__ = [
@@ -24,6 +27,7 @@ __all__ = [
     "RegexType",
     "RegularType",
     "SchemaOptions",
+    "Verbatim",
     "choice",
     "json_schema",
     "output_type_from",
@@ -63,6 +67,7 @@ def json_schema(
     formats: Formats = "assert",
     on_unsupported: OnUnsupported = "error",
     ensure_ascii: bool = False,
+    verbatim: Unit | None = None,
     registry: Any = None,
 ) -> OutputType[Any]:
     """JSON that ``schema`` allows, where it is to be read in another way than by default.
@@ -72,7 +77,8 @@ def json_schema(
     ``on_unsupported="relax"`` leaves out of the grammar what would be refused (it is named by a
     :class:`grammars.SchemaWarning`), and validates the finished text by it: an invalid one is drawn again, up to
     ``retries`` times. ``ensure_ascii`` writes every character beyond ASCII as ``\\uXXXX``, in names and values, as
-    ``json.dumps`` does by default. ``registry``, a :class:`referencing.Registry`, has the documents that references
+    ``json.dumps`` does by default. ``verbatim="words"`` (or ``"characters"``) lets every string without a pattern, a
+    format or given values be a piece of the source, as :class:`Verbatim` does for one. ``registry``, a :class:`referencing.Registry`, has the documents that references
     outside the schema lead to; nothing is ever fetched without it.
 
     Raises :class:`~constrained.errors.UnsupportedOutputType` for what is not written as JSON.
@@ -85,6 +91,7 @@ def json_schema(
         formats=formats,
         on_unsupported=on_unsupported,
         ensure_ascii=ensure_ascii,
+        verbatim=verbatim,
         registry=registry,
     )
     wanted = output_type_from(schema)

@@ -40,6 +40,11 @@ class OutputType(ABC, Generic[T_co]):
     def schema_text(self) -> str | None:
         """The JSON Schema as text, for a prompt to show; ``None`` when the output is not JSON."""
 
+    @property
+    def takes_source(self) -> bool:
+        """Whether some part of it may have to be taken from a source, which the call gives."""
+        return False
+
     @abstractmethod
     def lower(self, *, whitespace: str) -> IR:
         """The grammar, in the intermediate form. ``whitespace`` matters to JSON only.

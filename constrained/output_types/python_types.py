@@ -89,6 +89,10 @@ class PythonType(OutputType[Any]):
     def schema_text(self) -> str:
         return self._schema.text
 
+    @property
+    def takes_source(self) -> bool:
+        return self._schema.takes_source
+
     def lower(self, *, whitespace: str) -> IR:
         return self._schema.lower(whitespace=whitespace)
 

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from ..errors import UnsupportedOutputType
 from .base import InvalidText, digest_of
+from .verbatim import asks_for_source, checked_unit
 
 if TYPE_CHECKING:
     from grammars.frontends.json_schema.final_check import FinalCheck
     from grammars.ir import IR
+    from grammars.ir.verbatim import Unit
 
 __all__ = ["DEFAULT_OPTIONS", "Formats", "OnUnsupported", "PropertyOrder", "SchemaOptions", "WrittenSchema"]
 
@@ -45,6 +47,8 @@ class SchemaOptions:
     on_unsupported: OnUnsupported = "error"
     ensure_ascii: bool = False
     """Whether characters beyond ASCII are written by number, as ``json.dumps`` does by default."""
+    verbatim: Unit | None = None
+    """By which units every string without a pattern, format or given values is to be taken from the source, if any."""
     registry: Any = None
     """A :class:`referencing.Registry` with the documents that references outside the schema lead to."""
 
@@ -57,6 +61,8 @@ class SchemaOptions:
                 raise UnsupportedOutputType(f"{name}: expected {listed}, got {value!r}")
         if not isinstance(self.ensure_ascii, bool):
             raise UnsupportedOutputType(f"ensure_ascii: expected True or False, got {self.ensure_ascii!r}")
+        if self.verbatim is not None:
+            checked_unit(self.verbatim, "verbatim")
         if self.registry is not None and not hasattr(self.registry, "get_or_retrieve"):
             raise UnsupportedOutputType(
                 f"registry: expected a referencing.Registry, got {type(self.registry).__name__}; make one by "
@@ -69,7 +75,8 @@ class SchemaOptions:
         if self == DEFAULT_OPTIONS:
             return ()
         spelled = "ascii" if self.ensure_ascii else ""
-        return (self.property_order, self.formats, self.on_unsupported, spelled, _registry_number(self.registry))
+        read = (self.property_order, self.formats, self.on_unsupported, spelled, self.verbatim or "")
+        return (*read, _registry_number(self.registry))
 
 
 def _registry_number(registry: Any) -> str:
@@ -105,6 +112,11 @@ class WrittenSchema:
         """Equal for equal languages (for the same whitespace)."""
         return digest_of("json_schema", self.text, *self.options.digest_parts)
 
+    @property
+    def takes_source(self) -> bool:
+        """Whether some string may have to be taken from a source."""
+        return self.options.verbatim is not None or asks_for_source(self.text)
+
     def lower(self, *, whitespace: str) -> IR:
         """The grammar; a :class:`grammars.SchemaWarning` names what it does not enforce."""
         from grammars.errors import SchemaWarning
@@ -119,6 +131,7 @@ class WrittenSchema:
             registry=options.registry,
             on_unsupported=options.on_unsupported,
             ensure_ascii=options.ensure_ascii,
+            verbatim=options.verbatim,
         )
         if options.on_unsupported == "relax":
             self._final_check.notes  # noqa: B018  (made now, for it refuses what it could not check)

@@ -19,13 +19,25 @@ import numpy.typing as npt
 from ..errors import SourceError
 from .nodes import IR, Int32Array
 
-__all__ = ["UNITS", "Spelled", "Spelling", "Unit", "Verbatim", "bind_source", "check_source", "spell", "unit_bounds"]
+__all__ = [
+    "DEFAULT_UNIT",
+    "UNITS",
+    "Spelled",
+    "Spelling",
+    "Unit",
+    "Verbatim",
+    "bind_source",
+    "check_source",
+    "spell",
+    "unit_bounds",
+]
 
 Unit = Literal["words", "characters"]
 Spelling = Literal["plain", "json", "ascii_json"]
 """``plain``: as it is; ``json``: as the inside of a JSON string, in its canonical spelling; ``ascii_json``: in that of
 ``json.dumps(..., ensure_ascii=True)``."""
 UNITS: Final = ("words", "characters")
+DEFAULT_UNIT: Final[Unit] = "words"
 BoolArray = npt.NDArray[np.bool_]
 AnyIR = TypeVar("AnyIR", bound=IR)
 

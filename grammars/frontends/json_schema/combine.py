@@ -81,6 +81,8 @@ def string_fits(value: str, shape: StringShape) -> bool:
     """Whether the string satisfies the shape. Raises :class:`~grammars.errors.GrammarError` where that is too large."""
     if shape.values is not None:
         return value in shape.values
+    if shape.verbatim:
+        raise GrammarError("whether a string is in the source (x-verbatim) is not told by its value alone")
     if len(value) < shape.minimum or (shape.maximum is not None and len(value) > shape.maximum):
         return False
     return value not in shape.excluded and follows(value, shape.rules)
@@ -180,6 +182,9 @@ def both_strings(left: StringShape, right: StringShape) -> StringShape | None:
     if left.values is not None or right.values is not None:
         given, other = (left, right) if left.values is not None else (right, left)
         assert given.values is not None
+        if other.verbatim:
+            reason = "given values (enum, const) that must be in the source as well"
+            return replace(given, problems=(*problems, Problem(other.pointer, "x-verbatim", reason)))
         try:
             values = tuple(value for value in given.values if string_fits(value, other))
         except GrammarError as error:
@@ -196,6 +201,7 @@ def both_strings(left: StringShape, right: StringShape) -> StringShape | None:
         problems,
         pointer,
         _checks(left, right),
+        "words" if "words" in (left.verbatim, right.verbatim) else left.verbatim or right.verbatim,
     )
     return None if no_string(merged) else merged
 

@@ -168,6 +168,8 @@ def _not_string(shape: StringShape, place: Place) -> tuple[StringShape, ...]:
         return (StringShape(problems=shape.problems),)
     if shape.checks:
         return (StringShape(problems=(_cannot(place, "what only a check can tell"),)),)
+    if shape.verbatim:
+        return (StringShape(problems=(_cannot(place, "x-verbatim"),)),)
     if shape.values is not None:
         return (StringShape(excluded=shape.values, pointer=place[0]),)
     ways: list[StringShape] = []

@@ -48,6 +48,7 @@ _LIMITS = {
     "then": "with `if`",
     "else": "with `if`",
     "minContains": "with `contains`",
+    "x-verbatim": "ours: the string is taken from the source; without lengths, patterns, formats, given values",
     "maxContains": "with `contains`",
 }
 

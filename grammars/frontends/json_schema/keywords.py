@@ -12,6 +12,8 @@ from decimal import Decimal
 from enum import Enum, IntEnum, auto
 from typing import Any
 
+from ...ir.verbatim import UNITS
+
 __all__ = [
     "ARRAY",
     "BOOLEAN",
@@ -219,6 +221,12 @@ def _value(value: object) -> str | None:
     return None
 
 
+def _unit(value: object) -> str | None:
+    if isinstance(value, bool) or value in UNITS:
+        return None
+    return f"expected true, {' or '.join(map(repr, UNITS))}, got {value!r}"
+
+
 def _values(value: object) -> str | None:
     return _value(value) if isinstance(value, list) else f"expected an array of values, got {_got(value)}"
 
@@ -301,6 +309,7 @@ KEYWORDS: tuple[Keyword, ...] = (
     Keyword("maxLength", _YES, STRING, Group.STRINGS, _count),
     Keyword("pattern", _YES, STRING, Group.STRINGS, _string),
     Keyword("format", _YES, STRING, Group.STRINGS, _string),
+    Keyword("x-verbatim", _YES, STRING, Group.STRINGS, _unit),
     # arrays
     Keyword("items", _YES, ARRAY, Group.ARRAYS, _items, Children.ONE_OR_LIST),
     Keyword("prefixItems", _YES, ARRAY, Group.ARRAYS, _schemas, Children.LIST, since=_D2020),

@@ -11,6 +11,7 @@ from ...errors import GrammarError, Problem, UnsatisfiableGrammar, UnsupportedSc
 from ...guards import DistinctItems, DistinctNames, ValidValue
 from ...ir import NodeId, RuleId
 from ...ir.regular import Dfa
+from ...ir.verbatim import Unit
 from ...limits import DEFAULT_LIMITS, Limits
 from .arrays import array_body
 from .combine import number_fits, string_fits
@@ -23,7 +24,7 @@ from .notes import Lowered
 from .number_parts import pointed_number, with_exponent
 from .numbers import bounded_number, bounds_the_sign, number_values
 from .objects import object_body
-from .prelude import Prelude, prelude_of
+from .prelude import Prelude, prelude_of, verbatim_string
 from .relax import left_out_notes, passes
 from .resources import Registry
 from .shapes import (
@@ -61,6 +62,7 @@ def lower_json_schema(
     registry: Registry | None = None,
     on_unsupported: Literal["error", "relax"] = "error",
     ensure_ascii: bool = False,
+    verbatim: Unit | None = None,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Lowered:
     """The grammar of all JSON texts that the schema allows, in one layout.
@@ -72,7 +74,8 @@ def lower_json_schema(
     metaschemas of one's own; without it nothing is ever fetched. The result's ``notes`` say what is left unenforced
     because it is an annotation, such as formats that nobody knows; and with ``on_unsupported="relax"`` what was left
     out because it is not supported, so that the grammar allows more than the schema. ``ensure_ascii`` writes
-    characters beyond ASCII by number, as ``json.dumps`` does by default.
+    characters beyond ASCII by number, as ``json.dumps`` does by default. ``verbatim`` (words or characters) lets every
+    string without a pattern, format, or given values be taken from the source, as ``x-verbatim`` does for one.
 
     Raises :class:`~grammars.errors.SchemaError` for an invalid schema and
     :class:`~grammars.errors.UnsupportedSchema` for assertions that are not enforced (both list every problem with
@@ -88,7 +91,9 @@ def lower_json_schema(
     root = normaliser.written(normaliser.goal(normaliser.references.start))
     settle(normaliser.link(root))
     document.raise_problems()
-    prelude = prelude_of(layout, integral_fractions=document.draft != Draft.DRAFT4, only_ascii=ensure_ascii)
+    prelude = prelude_of(
+        layout, integral_fractions=document.draft != Draft.DRAFT4, only_ascii=ensure_ascii, verbatim=verbatim
+    )
     prelude.builder.limits = limits
     lowering = Lowering(prelude, normaliser.validity.holds, any_order=property_order == "any")
     start = lowering.whole(root)
@@ -240,7 +245,7 @@ class Lowering:
 
     def _string(self, shape: StringShape) -> NodeId:
         if shape is FREE_STRING:
-            return self.prelude.string
+            return self.prelude.value_string
         if shape.problems:
             self.report(shape.problems)
         if shape.values is not None:
@@ -250,6 +255,10 @@ class Lowering:
                 if len(shape.values) > _INLINE_VALUES:
                     known = self._shared(("strings", shape.values), known)
             return self.checked(known, shape.checks)
+        unit = shape.verbatim or (None if shape.rules or shape.excluded else self.prelude.verbatim)
+        if unit is not None:
+            self.report(_not_verbatim(shape))
+            return self.checked(verbatim_string(self.builder, unit, only_ascii=self.prelude.only_ascii), shape.checks)
         key = (shape.minimum, shape.maximum, shape.rules, shape.excluded)
         known = self._leaves.get(key)
         if known is None:
@@ -327,6 +336,17 @@ class Lowering:
                     pending.extend(_below(below))
             known = self._recursive[id(shape)] = id(shape) in seen
         return known
+
+
+def _not_verbatim(shape: StringShape) -> list[Problem]:
+    """What a string says that cannot be enforced together with being taken from the source."""
+    reason = "cannot be enforced together with x-verbatim; leave one of the two out"
+    said = {rule.kind: rule.holds for rule in shape.rules}
+    keywords = [name if holds else "not" for name, holds in said.items()]
+    keywords += ["not"] if shape.excluded else []
+    keywords += ["minLength"] if shape.minimum > 1 else []  # it is never empty
+    keywords += ["maxLength"] if shape.maximum is not None else []
+    return [Problem(shape.pointer, keyword, reason) for keyword in keywords]
 
 
 def _below(shape: ArrayShape | ObjectShape) -> list[ArrayShape | ObjectShape]:

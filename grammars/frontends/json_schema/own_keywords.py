@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...errors import GrammarError, Problem
+from ...ir.verbatim import DEFAULT_UNIT
 from .combine import both, both_numbers, no_string
 from .formats import ALL_FORMATS, FORMATS, format_meant
 from .given_values import values_node
@@ -154,9 +155,12 @@ class OwnKeywords:
                 maximum = most if maximum is None else min(maximum, most or maximum)
             else:
                 self.notes[Note(pointer, "format", f"the format {name!r} is not known, so it is an annotation")] = None
-        if not (minimum or problems or rules) and maximum is None:
+        asked = schema.get("x-verbatim", False)
+        if not (minimum or problems or rules or asked) and maximum is None:
             return FREE_STRING
         shape = StringShape(minimum, maximum, rules, problems=problems, pointer=pointer)
+        if asked:
+            shape.verbatim = DEFAULT_UNIT if asked is True else asked
         return None if no_string(shape) else shape
 
     def _array(self, schema: dict[str, Any], pointer: str) -> ArrayShape:

@@ -8,11 +8,12 @@ from functools import lru_cache
 from ...guards import DistinctNames
 from ...ir import Builder, NodeId
 from ...ir.charset import ANY, Charset
+from ...ir.verbatim import Unit, Verbatim
 from . import number_parts
 from .layout import DEEPEST_INDENT, ON_ONE_LINE, Layout, Punctuation
 from .spelling import all_escapes, by_number, canonical_escapes, hex_fragment, json_text, raw_characters
 
-__all__ = ["Frame", "Prelude", "prelude_of"]
+__all__ = ["Frame", "Prelude", "prelude_of", "verbatim_string"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,10 @@ class Prelude:
     string: NodeId
     integer: NodeId
     number: NodeId
+    value_string: NodeId
+    """Any string as a value; names are ``string``."""
+    verbatim: Unit | None = None
+    """Whether strings as values must be taken from the source."""
     frames: dict[int, Frame] = field(default_factory=dict)
     values: dict[int, NodeId] = field(default_factory=dict)
     objects: dict[int, NodeId] = field(default_factory=dict)
@@ -72,6 +77,8 @@ class Prelude:
             self.string,
             self.integer,
             self.number,
+            self.value_string,
+            self.verbatim,
             self.frames.copy(),
             self.values,
             self.objects,
@@ -100,10 +107,20 @@ class Prelude:
         return self.builder.literal(json_text(text, only_ascii=self.only_ascii))
 
 
-def prelude_of(layout: Layout, *, integral_fractions: bool, only_ascii: bool = False) -> Prelude:
+def prelude_of(
+    layout: Layout, *, integral_fractions: bool, only_ascii: bool = False, verbatim: Unit | None = None
+) -> Prelude:
     """The shared rules of a layout with a fresh copy of their builder."""
-    shared = _build(layout, integral_fractions, only_ascii)
+    shared = _build(layout, integral_fractions, only_ascii, verbatim)
     return shared.with_builder(shared.builder.copy())
+
+
+def verbatim_string(builder: Builder, unit: Unit, *, only_ascii: bool) -> NodeId:
+    """A whole string that is taken from the source."""
+    quote = builder.literal(b'"')
+    return builder.sequence(
+        quote, builder.verbatim(Verbatim(None, unit, "ascii_json" if only_ascii else "json")), quote
+    )
 
 
 def _characters(builder: Builder, members: Charset, *, every: bool, only_ascii: bool) -> NodeId:
@@ -159,7 +176,7 @@ def _whitespace(builder: Builder, layout: Layout) -> NodeId:
 
 
 @lru_cache(maxsize=64)
-def _build(layout: Layout, integral_fractions: bool, only_ascii: bool) -> Prelude:
+def _build(layout: Layout, integral_fractions: bool, only_ascii: bool, verbatim: Unit | None) -> Prelude:
     builder = Builder()
     every = layout.whitespace == "any"
     quote = builder.literal(b'"')
@@ -171,6 +188,8 @@ def _build(layout: Layout, integral_fractions: bool, only_ascii: bool) -> Prelud
 
     character = _characters(builder, ANY, every=every, only_ascii=only_ascii)
     rest = builder.sequence(builder.repeat(character, 0), quote)
+    rest_of_string = rule("rest of string", rest)
+    string = rule("string", builder.sequence(quote, rest))
     prelude = Prelude(
         builder,
         layout,
@@ -180,10 +199,12 @@ def _build(layout: Layout, integral_fractions: bool, only_ascii: bool) -> Prelud
         _whitespace(builder, layout),
         quote,
         character,
-        rule("rest of string", rest),
-        rule("string", builder.sequence(quote, rest)),
+        rest_of_string,
+        string,
         rule("integer", number_parts.integer(builder, every=every, pointed=integral_fractions)),
         rule("number", number_parts.any_number(builder, every=every)),
+        string if verbatim is None else verbatim_string(builder, verbatim, only_ascii=only_ascii),
+        verbatim,
     )
     _build_values(prelude)
     return prelude
@@ -208,7 +229,7 @@ def _build_values(prelude: Prelude) -> None:
             builder.define_rule(rule, builder.alternation(empty, builder.sequence(opening, item, more, closing)))
             table[depth] = builder.call(rule)
         value = builder.alternation(
-            plain, prelude.number, prelude.string, prelude.objects[depth], prelude.arrays[depth]
+            plain, prelude.number, prelude.value_string, prelude.objects[depth], prelude.arrays[depth]
         )
         builder.define_rule(value_rules[depth], value)
         prelude.values[depth] = builder.call(value_rules[depth])

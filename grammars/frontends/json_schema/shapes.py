@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple
 from ...errors import Problem
 from ...guards import ValidValue
 from ...ir.regular import Dfa
+from ...ir.verbatim import Unit
 
 __all__ = [
     "ANY",
@@ -103,7 +104,10 @@ class TextRule(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class StringShape:
-    """Strings of a length in code points that follow all ``rules`` and are not ``excluded``; or just ``values``."""
+    """Strings of a length in code points that follow all ``rules`` and are not ``excluded``; or just ``values``.
+
+    ``verbatim``: they must be taken from the source, by such units.
+    """
 
     minimum: int = 0
     maximum: int | None = None
@@ -113,6 +117,7 @@ class StringShape:
     problems: tuple[Problem, ...] = ()
     pointer: str = ""
     checks: tuple[ValidValue, ...] = ()
+    verbatim: Unit | None = None
 
 
 MOST_CONTAINS = 4

@@ -176,6 +176,8 @@ def _unmeasured(rules: tuple[TextRule, ...], excluded: tuple[str, ...], values: 
 
 def unmeasured(shape: StringShape) -> Dfa:
     """All strings of a shape but for its lengths. Raises :class:`~grammars.errors.GrammarError` where too large."""
+    if shape.verbatim:
+        raise GrammarError("x-verbatim where only the language of a string counts; leave it out there")
     return _unmeasured(shape.rules, shape.excluded, shape.values)
 
 
