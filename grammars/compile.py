@@ -33,7 +33,7 @@ from .automaton.network import Network, build_network
 from .completions import Completions
 from .errors import Note, SchemaWarning, UnsatisfiableGrammar
 from .ir import IR, Builder, Kind
-from .ir.verbatim import bind_source
+from .ir.verbatim import Unit, bind_source
 from .limits import DEFAULT_LIMITS, Limits
 from .masks.narrow import Narrower
 from .masks.open_guards import OpenGuards
@@ -193,6 +193,8 @@ def compile_json_schema(
     registry: Registry | None = None,
     on_unsupported: Literal["error", "relax"] = "error",
     ensure_ascii: bool = False,
+    source: str | None = None,
+    verbatim: Unit | None = None,
     limits: Limits = DEFAULT_LIMITS,
 ) -> CompiledGrammar:
     """JSON texts that are valid under ``schema`` (a dict, a boolean, or JSON text).
@@ -208,6 +210,10 @@ def compile_json_schema(
     ``ensure_ascii`` writes every character beyond ASCII as ``\\uXXXX``, in names and values, as ``json.dumps`` does by
     default.
 
+    ``source`` is the text that strings with ``"x-verbatim": true`` (by words; or ``"words"``, ``"characters"``) are
+    taken from; ``verbatim="words"`` or ``"characters"`` asks that of every string without a pattern, format, or given
+    values.
+
     Raises :class:`~grammars.SchemaError` for what is no schema, :class:`~grammars.UnsupportedSchema` for keywords
     that would not be enforced (all of them, each with its JSON pointer), :class:`~grammars.UnsatisfiableGrammar`.
     """
@@ -221,8 +227,9 @@ def compile_json_schema(
         registry=registry,
         on_unsupported=on_unsupported,
         ensure_ascii=ensure_ascii,
+        verbatim=verbatim,
         limits=limits,
     )
     if ir.notes:
         warnings.warn(SchemaWarning(ir.notes), stacklevel=2)
-    return compile_ir(ir, vocabulary, limits=limits)
+    return compile_ir(ir, vocabulary, source=source, limits=limits)

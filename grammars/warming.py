@@ -93,7 +93,7 @@ def warm_networks() -> None:
     """The kernels that turn an IR into a network, and those that few grammars need."""
     build_network(lower_json_schema(SCHEMA, whitespace="any"))
     build_network(_texts())
-    build_documents((Verbatim("a", "characters", "plain"),), DEFAULT_LIMITS)
+    build_documents([Verbatim("a", "characters", "plain")], DEFAULT_LIMITS)
     words, flags = np.zeros(1, np.int32), np.zeros(1, np.bool_)
     prepare(spread_writable, words, words, flags, flags)
     reach_end(flags, words, words, words, words, words)

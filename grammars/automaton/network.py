@@ -83,9 +83,9 @@ def build_network(ir: IR, *, limits: Limits = DEFAULT_LIMITS) -> Network:
         )
         neutral = np.append(neutral, np.zeros(len(rule_starts) - len(neutral), np.bool_))
     states, byte_edges, epsilon_edges, call_edges = pack(edges, calls, rule_starts, capacities, flags, neutral)
-    documents = build_documents(ir.verbatims, limits) if ir.verbatims else Documents(_NOTHING, _NOTHING, _NOTHING)
+    documents = Documents(_NOTHING, _NOTHING, _NOTHING)
     if ir.verbatims:
-        _enter_documents(ir, states, call_edges, documents)
+        documents = _enter_documents(ir, states, call_edges, limits)
     return Network(
         states,
         byte_edges,
@@ -101,13 +101,22 @@ def build_network(ir: IR, *, limits: Limits = DEFAULT_LIMITS) -> Network:
     )
 
 
-def _enter_documents(ir: IR, states: Int32Array, call_edges: Int32Array, documents: Documents) -> None:
-    """Let the calls that are VERBATIM nodes lead to the first states of their documents."""
-    for row, (callee, back) in enumerate(call_edges.tolist()):
-        if callee < 0 and ir.nodes[-1 - callee, 0] == Kind.VERBATIM:
-            call_edges[row, 0] = len(states) + documents.roots[ir.nodes[-1 - callee, 1]]
-            if states[back, STATE_FLAGS] & FINAL and not _goes_on(states[back]):
-                call_edges[row, 1] = -1
+def _enter_documents(ir: IR, states: Int32Array, call_edges: Int32Array, limits: Limits) -> Documents:
+    """Build the documents in use, and let the calls that are VERBATIM nodes lead to their first states."""
+    callees = call_edges[:, 0].tolist()
+    rows = [row for row, callee in enumerate(callees) if callee < 0 and ir.nodes[-1 - callee, 0] == Kind.VERBATIM]
+    verbatim_of = {row: int(ir.nodes[-1 - callees[row], 1]) for row in rows}
+    used = sorted(set(verbatim_of.values()))
+    if not used:
+        return Documents(_NOTHING, _NOTHING, _NOTHING)
+    documents = build_documents([ir.verbatims[verbatim] for verbatim in used], limits)
+    roots = dict(zip(used, documents.roots.tolist(), strict=True))
+    for row, verbatim in verbatim_of.items():
+        back = states[call_edges[row, 1]]
+        call_edges[row, 0] = len(states) + roots[verbatim]
+        if back[STATE_FLAGS] & FINAL and not _goes_on(back):
+            call_edges[row, 1] = -1
+    return documents
 
 
 def _goes_on(state: Int32Array) -> bool:

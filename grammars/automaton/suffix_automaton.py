@@ -11,6 +11,7 @@ symbols can be dropped in the end. At most two states and three edges a byte, in
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -166,7 +167,7 @@ def write_out(
     return num_edges
 
 
-def build_documents(verbatims: tuple[Verbatim, ...], limits: Limits) -> Documents:
+def build_documents(verbatims: Sequence[Verbatim], limits: Limits) -> Documents:
     """The automata of all documents. Raises SourceError where one is missing, LimitExceeded where one is too long."""
     states: list[Int32Array] = []
     edges: list[Int32Array] = []

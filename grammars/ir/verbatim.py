@@ -74,12 +74,11 @@ def check_source(text: str, what: str = "source") -> None:
 def bind_source(ir: AnyIR, source: str | None) -> AnyIR:
     """The same grammar with its verbatim pieces taken from ``source``, those apart that have a document of their own.
 
-    Raises :class:`~grammars.errors.SourceError` where some needs a source and there is none.
+    Raises :class:`~grammars.errors.SourceError` for a source that holds nothing. Without one the grammar stays as
+    it is, and what needs a source is told when its network is built.
     """
-    if all(verbatim.document is not None for verbatim in ir.verbatims):
+    if source is None or all(verbatim.document is not None for verbatim in ir.verbatims):
         return ir
-    if source is None:
-        raise SourceError(_NO_SOURCE)
     check_source(source)
     bound = (one if one.document is not None else one._replace(document=source) for one in ir.verbatims)
     return replace(ir, verbatims=tuple(bound))

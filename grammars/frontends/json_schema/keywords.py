@@ -224,7 +224,7 @@ def _value(value: object) -> str | None:
 def _unit(value: object) -> str | None:
     if isinstance(value, bool) or value in UNITS:
         return None
-    return f"expected true, {' or '.join(map(repr, UNITS))}, got {value!r}"
+    return f"expected true, false, {' or '.join(map(repr, UNITS))}, got {value!r}"
 
 
 def _values(value: object) -> str | None:
