@@ -21,6 +21,8 @@ __all__ = ["checked_output_type", "require_exactly_one", "require_json"]
 
 AS_USUAL = Reading(property_order=None, formats=None, on_unsupported=None, ensure_ascii=None)
 
+_SOME_SOURCE = "a"  # where it is the documents'
+
 # A remedy for callers of the library `grammars`; the command line has no limits to raise.
 _RAISING_LIMITS = re.compile(r", or pass a higher Limits\(\w+=\.\.\.\)")
 
@@ -35,15 +37,18 @@ def require_exactly_one(options: dict[str, Any]) -> str:
 
 
 def checked_output_type(
-    candidate: Any, *, option: str, whitespace: str | None, reading: Reading = AS_USUAL
+    candidate: Any, *, option: str, whitespace: str | None, reading: Reading = AS_USUAL, source: str | None = None
 ) -> OutputType[Any]:
     """The output type, its grammar tried out, so that a fault is told before anything slow begins.
+
+    ``source``: what verbatim text is taken from, if that is known by now.
 
     What of a schema is not enforced is told on stderr. Raises a usage error that names the option and holds every fault
     found.
     """
     from constrained.output_types import DEFAULT_WHITESPACE, ChoiceType, json_schema, output_type_from
     from constrained.output_types.regular import RegularType
+    from grammars.ir.verbatim import bind_source
 
     try:
         output_type = output_type_from(candidate)
@@ -52,7 +57,7 @@ def checked_output_type(
             output_type = json_schema(output_type, **reading.given)
         with _warnings_told():
             ir = output_type.lower(whitespace=whitespace or DEFAULT_WHITESPACE)
-        _try_out(ir)
+        _try_out(bind_source(ir, source or _SOME_SOURCE))
     except explained_errors() as error:
         raise click.BadParameter(_RAISING_LIMITS.sub("", str(error)), param_hint=f"'{option}'") from error
     if not is_json:

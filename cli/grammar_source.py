@@ -11,12 +11,12 @@ import click
 
 from .checks import require_exactly_one
 from .documents import STDIN, Unreadable, decode_text, read_documents
-from .options import SchemaParam, TextParam, WhitespaceParam
+from .options import NameParam, SchemaParam, TextParam, WhitespaceParam
 
 if TYPE_CHECKING:
     from grammars.ir import IR
 
-__all__ = ["GrammarSource", "grammar_options", "read_source", "read_text"]
+__all__ = ["GrammarSource", "grammar_options", "read_source", "read_source_text", "read_text"]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -33,16 +33,21 @@ class GrammarSource:
     library: str | None
     start: str | None
     whitespace: str | None
+    source: str | None
+    """The name of the file that verbatim text is taken from."""
 
     def lower(self) -> IR:
         """The grammar. Raises a usage error that says all that is wrong with it."""
+        from grammars.ir.verbatim import bind_source
+
         from .failures import explained_errors
 
         option = require_exactly_one(
             {"GRAMMAR": self.file, "--regex": self.regex, "--schema": self.schema, "--library": self.library}
         )
+        source = None if self.source is None else read_source_text(self.source)
         try:
-            return self._lower(option)
+            return bind_source(self._lower(option), source)
         except explained_errors() as error:
             raise click.BadParameter(str(error), param_hint=f"'{option}'") from error
 
@@ -101,6 +106,9 @@ def grammar_options(command: Command) -> Command:
             click.option("--library", metavar="NAME", help="A ready grammar, such as sql_select or python_expression."),
             click.option("--start", metavar="RULE", help="Where a grammar starts. Default: root (GBNF), start (Lark)."),
             click.option("--whitespace", type=WhitespaceParam(), help="How JSON is written. Default: indent=2."),
+            click.option(
+                "--source", type=NameParam(), metavar="FILE", help="The text that verbatim strings are taken from."
+            ),
         )
     ):
         command = option(command)
@@ -124,6 +132,21 @@ def read_source(arguments: tuple[str, ...], options: dict[str, Any], *, more: in
         raise click.UsageError(f"expected {expected}; got {len(arguments)} arguments")
     file = None if has_option else arguments[0]
     return GrammarSource(file=file, **options), list(arguments[0 if has_option else 1 :])
+
+
+def read_source_text(name: str) -> str:
+    """The text of a file that verbatim strings are taken from. Raises a usage error where there is none."""
+    from grammars.errors import SourceError
+    from grammars.ir.verbatim import check_source
+
+    (read,) = read_documents([name])
+    if isinstance(read, Unreadable):
+        raise click.BadParameter(f"{read.name}: {read.reason}", param_hint="'--source'")
+    try:
+        check_source(read.text, read.name)
+    except SourceError as error:
+        raise click.BadParameter(str(error), param_hint="'--source'") from None
+    return read.text
 
 
 def read_text(argument: str) -> str:

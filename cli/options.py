@@ -197,6 +197,8 @@ class Reading:
     formats: str | None
     on_unsupported: str | None
     ensure_ascii: bool | None
+    verbatim: str | None = None
+    """Of ``extract`` alone."""
 
     @property
     def given(self) -> dict[str, Any]:
@@ -206,13 +208,14 @@ class Reading:
             "formats": self.formats,
             "on_unsupported": self.on_unsupported,
             "ensure_ascii": self.ensure_ascii,
+            "verbatim": self.verbatim,
         }
         return {name: value for name, value in values.items() if value is not None}
 
 
 def reading_settings(options: dict[str, Any]) -> Reading:
     """Take the options of :func:`reading_options` out of a command's keyword arguments."""
-    return Reading(**{name: options.pop(name) for name in Reading.__dataclass_fields__})
+    return Reading(**{name: options.pop(name, None) for name in Reading.__dataclass_fields__})
 
 
 def reading_options(command: Command) -> Command:

@@ -26,7 +26,7 @@ from .arguments import (
 )
 from .bad_words import without_bad_words
 from .errors import ContextTooLong, DeadEnd, ValidationFailed
-from .grammar_cache import GrammarCache
+from .compiling import Grammars
 from .loop import Engine, Request, generate_tokens
 from .model import LoadedModel, load_model
 from .output_types import DEFAULT_WHITESPACE, InvalidText, OutputType, output_type_from
@@ -34,6 +34,7 @@ from .prompts import DEFAULT_TEMPLATE, PromptTemplate
 from .result import ForcedMode, GenerationResult
 from .sampling import Drawer, keep_best, sample_stream, stream_of_document
 from .sampling_config import SamplingConfig
+from .spans import find_spans
 from .sampling_options import SamplingOptions
 from .text_stream import TextStream
 
@@ -76,6 +77,8 @@ class GenerationOptions(SamplingOptions, total=False):
     """Output tokens that may be taken back where the text turned out to have no way on. 256 by default."""
     chat: bool | None
     """Whether to use the chat template. ``None``: if the model has one."""
+    source: str | None
+    """The text that verbatim parts of the output are taken from (:class:`~constrained.Verbatim`)."""
 
 
 def load(
@@ -146,6 +149,7 @@ class _Settings:
     max_rolled_back_tokens: int
     retries: int
     chat: bool | None
+    source: str | None
 
     @classmethod
     def from_options(cls, options: GenerationOptions) -> _Settings:
@@ -159,6 +163,9 @@ class _Settings:
         chat = options.get("chat")
         check_chat(chat)
         retries = optional_count(options.get("retries", _RETRIES), "retries", least=0)
+        source = options.get("source")
+        if source is not None:
+            check_text(source, "source")
         default = DEFAULT_LIMITS.max_rolled_back_tokens
         rolled_back = optional_count(options.get("max_rolled_back_tokens"), "max_rolled_back_tokens", least=0)
         return cls(
@@ -171,6 +178,7 @@ class _Settings:
             max_rolled_back_tokens=default if rolled_back is None else rolled_back,
             retries=_RETRIES if retries is None else retries,
             chat=chat,
+            source=source,
         )
 
     @property
@@ -188,6 +196,7 @@ class _Job:
     processors: tuple[LogitsProcessor, ...]
     retries: int
     asked_retries: int
+    source: str | None = None
 
 
 class Model:
@@ -212,7 +221,7 @@ class Model:
         self.name = loaded.name
         self.tokenizer = loaded.tokenizer
         self.engine = Engine.from_model(loaded.model, loaded.tokenizer)
-        self._grammars = GrammarCache(max_bytes=max_grammar_bytes)
+        self._grammars = Grammars(max_bytes=max_grammar_bytes)
 
     @property
     def context_length(self) -> int:
@@ -251,7 +260,7 @@ class Model:
                     raise
                 continue
             try:
-                return _with_value(result, job.output_type)
+                return _with_value(result, job)
             except InvalidText as error:
                 if attempt > job.retries:
                     raise _validation_failed(result, error, attempt, _remedy(job)) from error
@@ -267,7 +276,7 @@ class Model:
 
         def finish(result: GenerationResult) -> GenerationResult:
             try:
-                return _with_value(result, job.output_type)
+                return _with_value(result, job)
             except InvalidText as error:
                 raise _validation_failed(result, error, 1, _STREAM_REMEDY) from error
 
@@ -284,7 +293,8 @@ class Model:
     ) -> GenerationResult:
         """Read a value of ``output_type`` from a document. ``instructions`` say in words what is wanted.
 
-        Instructions that contain ``{document}`` are the whole prompt, with the document put there.
+        Instructions that contain ``{document}`` are the whole prompt, with the document put there. What is to be taken
+        from a source is taken from the document, unless ``source`` is another text.
         """
         check_text(document, "document")
         if instructions is not None:
@@ -295,6 +305,8 @@ class Model:
             raise TypeError(f"template: expected a PromptTemplate, got {type(template).__name__}")
         settings = _Settings.from_options(options)
         wanted = output_type_from(output_type)
+        if wanted.takes_source and settings.source is None:
+            options["source"] = document
         whitespace = settings.whitespace
         messages = template.messages(document, instructions, schema_text=wanted.schema_text, whitespace=whitespace)
         prompt: Prompt = messages
@@ -302,17 +314,16 @@ class Model:
             prompt = "\n\n".join(message["content"] for message in messages) + "\n\n"
         return self._run(self._job(prompt, wanted, options, stream=stream_of_document(document)))
 
-    def compile(self, output_type: Any, *, whitespace: str = DEFAULT_WHITESPACE) -> CompiledGrammar:
-        """The compiled grammar of an output type for this model's vocabulary, from the cache if it is there."""
-        from grammars import compile_ir
+    def compile(
+        self, output_type: Any, *, whitespace: str = DEFAULT_WHITESPACE, source: str | None = None
+    ) -> CompiledGrammar:
+        """The compiled grammar of an output type for this model's vocabulary, from the cache if it is there.
 
+        ``source`` is the text that verbatim parts are taken from.
+        """
         check_whitespace(whitespace)
         wanted = output_type_from(output_type)
-        vocabulary = self.engine.vocabulary
-        return self._grammars.get(
-            (wanted.digest, whitespace, vocabulary.digest),
-            lambda: compile_ir(wanted.lower(whitespace=whitespace), vocabulary),
-        )
+        return self._grammars.get(wanted, whitespace=whitespace, vocabulary=self.engine.vocabulary, source=source)
 
     # -- inside -------------------------------------------------------------------------------------------------
 
@@ -322,7 +333,11 @@ class Model:
         wanted = None if output_type is None else output_type_from(output_type)
         prompt_ids = self._prompt_ids(prompt, settings.chat)
         max_tokens = self._max_tokens(len(prompt_ids), settings.max_tokens)
-        grammar = None if wanted is None else self.compile(wanted, whitespace=settings.whitespace)
+        if wanted is None and settings.source is not None:
+            raise ValueError("source: free text is not taken from it; pass an output type with verbatim parts as well")
+        grammar = None
+        if wanted is not None:
+            grammar = self.compile(wanted, whitespace=settings.whitespace, source=settings.source)
         request = Request(
             prompt_ids=prompt_ids,
             matcher=without_bad_words(
@@ -336,7 +351,12 @@ class Model:
             max_rolled_back_tokens=settings.max_rolled_back_tokens,
         )
         return _Job(
-            request, wanted, settings.processors, 0 if settings.is_greedy else settings.retries, settings.retries
+            request,
+            wanted,
+            settings.processors,
+            0 if settings.is_greedy else settings.retries,
+            settings.retries,
+            settings.source,
         )
 
     def _prompt_ids(self, prompt: Prompt, chat: bool | None) -> list[int]:
@@ -365,10 +385,15 @@ def _check_prompt(prompt: object, chat: bool | None) -> None:
         raise TypeError("prompt: a list of messages needs the chat template; pass a str with chat=False")
 
 
-def _with_value(result: GenerationResult, output_type: OutputType[Any] | None) -> GenerationResult:
-    if output_type is None or not result.complete:
+def _with_value(result: GenerationResult, job: _Job) -> GenerationResult:
+    wanted = job.output_type
+    if wanted is None or not result.complete:
         return result
-    return dataclasses.replace(result, value=output_type.parse(result.text))
+    result = dataclasses.replace(result, value=wanted.parse(result.text))
+    if job.source is None:
+        return result
+    is_json = wanted.schema_text is not None
+    return dataclasses.replace(result, spans=find_spans(result.text, job.source, is_json=is_json))
 
 
 _STREAM_REMEDY = "what a stream has given out cannot be drawn again; generate draws again, up to retries times"

@@ -46,8 +46,8 @@ class Grammars:
         if not wanted.takes_source:
             if source is not None:
                 raise ValueError(
-                    "source: nothing of the output type is taken from it; mark strings by Annotated[str, Verbatim()] or "
-                    '"x-verbatim": true, pass json_schema(..., verbatim="words"), or leave source out'
+                    "source: nothing of the output type is taken from it; mark strings by Annotated[str, Verbatim()] "
+                    'or "x-verbatim": true, pass json_schema(..., verbatim="words"), or leave source out'
                 )
             return self._kept.get(
                 (wanted.digest, whitespace, vocabulary.digest),

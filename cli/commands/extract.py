@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import sys
 from collections.abc import Iterator
@@ -53,6 +54,22 @@ __all__ = ["extract"]
     metavar="NAME",
     help="Read every input as JSON Lines; NAME holds the text. Default for *.jsonl: text.",
 )
+@click.option(
+    "--verbatim",
+    flag_value="words",
+    help="Every string without a pattern, a format or given values has to be a piece of the document, by whole words.",
+)
+@click.option(
+    "--verbatim-characters",
+    "verbatim",
+    flag_value="characters",
+    help="The same by characters, for languages that write no spaces between words.",
+)
+@click.option(
+    "--spans",
+    is_flag=True,
+    help='Write {"value": ..., "spans": ...}: where each string stands in the document, by JSON pointer, in characters.',
+)
 @click.option("--out", "-o", type=NameParam(), metavar="FILE", help="A file for the results instead of stdout.")
 @reading_options
 @generation_options
@@ -63,6 +80,7 @@ def extract(
     fields: Any,
     prompt: str | None,
     text_field: str | None,
+    spans: bool,
     out: str | None,
     **options: Any,
 ) -> None:
@@ -75,6 +93,7 @@ def extract(
     \b
     constrained extract invoices/*.txt --schema invoice.json > invoices.jsonl
     constrained extract mail.jsonl --text-field body --fields 'sender: str, amount: float, due: date?'
+    constrained extract letter.txt --fields 'sender: str, subject: str?' --verbatim --spans
     """
     option = require_exactly_one({"--schema": schema, "--fields": fields})
     sources = _sources(files)
@@ -91,7 +110,7 @@ def extract(
         )
         total = None if any(is_json_lines(source, text_field) for source in sources) else len(sources)
         with Reporter(total=total, results=results) as reporter, _writer(results, path) as writer:
-            run = _Run(reporter, writer, output_type, settings, prompt)
+            run = _Run(reporter, writer, output_type, settings, prompt, with_spans=spans)
             try:
                 run.over(read_documents(sources, text_field=text_field))
             except KeyboardInterrupt:
@@ -153,12 +172,15 @@ class _Run:
         output_type: OutputType[Any],
         settings: Generation,
         prompt: str | None,
+        *,
+        with_spans: bool,
     ) -> None:
         self._reporter = reporter
         self._writer = writer
         self._output_type = output_type
         self._settings = settings
         self._prompt = prompt
+        self._with_spans = with_spans
         self.finished = 0
         self.failed = 0
 
@@ -180,6 +202,8 @@ class _Run:
                 self._extract(model, item)
 
     def _extract(self, model: Model, document: Document) -> None:
+        from constrained.spans import find_spans
+
         try:
             result = model.extract(
                 document.text, self._output_type, instructions=self._prompt, **self._settings.keywords()
@@ -191,7 +215,11 @@ class _Run:
             self._fail(document.name, why_cut_off(result, model))
             return
         with interrupt_deferred(), self._reporter.aside():
-            self._writer.write(_line(result.text, self._output_type))
+            line = _line(result.text, self._output_type)
+            if self._with_spans:
+                spans = find_spans(result.text, document.text, is_json=self._output_type.schema_text is not None)
+                line = f'{{"value":{line},"spans":{json.dumps(spans, ensure_ascii=False, separators=(",", ":"))}}}'
+            self._writer.write(line)
             self.finished += 1
         self._reporter.finish_one()
 
@@ -203,6 +231,4 @@ class _Run:
 
 def _line(text: str, output_type: OutputType[Any]) -> str:
     """JSON as the model wrote it, on one line; other text (a regular expression from a module) as a JSON string."""
-    import json
-
     return compact_json(text) if output_type.schema_text is not None else json.dumps(text, ensure_ascii=False)

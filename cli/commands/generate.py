@@ -9,9 +9,11 @@ import click
 from ..checks import checked_output_type, require_exactly_one, require_json
 from ..documents import STDIN, Unreadable, read_documents
 from ..failures import EXIT_FAILED, fail, without_traceback
+from ..grammar_source import read_source_text
 from ..models import load_model, why_cut_off
 from ..options import (
     Generation,
+    NameParam,
     Reading,
     TextParam,
     generation_options,
@@ -46,12 +48,22 @@ __all__ = ["generate"]
     metavar="TEXT",
     help="Write one of these texts; give the option once for each.",
 )
+@click.option(
+    "--source", type=NameParam(), metavar="FILE", help="The text that verbatim strings of the schema are taken from."
+)
 @click.option("--raw", is_flag=True, help="Take the prompt as it is, without the model's chat template.")
 @reading_options
 @generation_options
 @without_traceback
 def generate(
-    prompt: str, schema: Any, fields: Any, regex: str | None, choice: tuple[str, ...], raw: bool, **options: Any
+    prompt: str,
+    schema: Any,
+    fields: Any,
+    regex: str | None,
+    choice: tuple[str, ...],
+    source: str | None,
+    raw: bool,
+    **options: Any,
 ) -> None:
     """Answer PROMPT (- reads it from standard input): freely, or as a schema, a pattern or a choice says.
 
@@ -67,12 +79,26 @@ def generate(
     wanted = {"--schema": schema, "--fields": fields, "--regex": regex, "--choice": choice}
     with stdout_to_stderr() as results:
         output_type = _output_type(wanted, settings, reading)
+        source_text = _source_text(output_type, source)
         text = _prompt_text(prompt)
         model = load_model(settings, say=lambda message: click.echo(message, err=True))
         if output_type is None:
             _write_freely(results, model, text, settings, raw=raw)
         else:
-            _write_constrained(results, model, text, output_type, settings, raw=raw)
+            _write_constrained(results, model, text, output_type, settings, raw=raw, source=source_text)
+
+
+def _source_text(output_type: OutputType[Any] | None, name: str | None) -> str | None:
+    takes_source = output_type is not None and output_type.takes_source
+    if takes_source and name is None:
+        raise click.UsageError(
+            "the schema asks for verbatim strings: name the text that they are taken from by --source"
+        )
+    if name is not None and not takes_source:
+        raise click.UsageError(
+            "--source is for schemas with verbatim strings (x-verbatim), and there is none; leave it out"
+        )
+    return None if name is None else read_source_text(name)
 
 
 def _prompt_text(prompt: str) -> str:
@@ -113,9 +139,17 @@ def _write_freely(results: BinaryIO, model: Model, prompt: str, settings: Genera
 
 
 def _write_constrained(
-    results: BinaryIO, model: Model, prompt: str, output_type: OutputType[Any], settings: Generation, *, raw: bool
+    results: BinaryIO,
+    model: Model,
+    prompt: str,
+    output_type: OutputType[Any],
+    settings: Generation,
+    *,
+    raw: bool,
+    source: str | None,
 ) -> None:
-    result = model.generate(prompt, output_type, chat=False if raw else None, **settings.keywords())
+    chat = False if raw else None
+    result = model.generate(prompt, output_type, chat=chat, source=source, **settings.keywords())
     if not result.complete:
         fail(f"{why_cut_off(result, model)}. So far: {result.text}", exit_code=EXIT_FAILED)
     _write(results, (compact_json(result.text) if output_type.schema_text is not None else result.text) + "\n")

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["VerbatimPiece", "verbatim"]
 
+_LONGEST_SHOWN = 20
+
 
 class VerbatimPiece(Piece):
     """Any piece of a document, or of the source where there is none."""
@@ -36,15 +38,16 @@ class VerbatimPiece(Piece):
         return builder.verbatim(Verbatim(self.document, self.by, "plain"))
 
     def __repr__(self) -> str:
-        shown = "" if self.document is None else f"{self.document[:20] + '…' if len(self.document) > 20 else self.document!r}, "
+        start = self.document or ""
+        shown = repr(start if len(start) <= _LONGEST_SHOWN else f"{start[:_LONGEST_SHOWN]}…") + ", " if start else ""
         return f"verbatim({shown}by={self.by!r})"
 
 
 def verbatim(document: str | None = None, *, by: Unit = "words") -> VerbatimPiece:
     """Any piece of ``document``, at least one word (``by="characters"``: one character) of it, as it stands there.
 
-    Without a document it is taken from the ``source`` of the call (:meth:`Model.extract`: from the document there). As a
-    JSON string it is ``Annotated[str, Verbatim()]``, or ``"x-verbatim": true`` in a schema.
+    Without a document it is taken from the ``source`` of the call (:meth:`Model.extract`: from the document there).
+    As a JSON string it is ``Annotated[str, Verbatim()]``, or ``"x-verbatim": true`` in a schema.
 
     >>> verbatim("To be, or not to be", by="characters").parse("not to")
     'not to'

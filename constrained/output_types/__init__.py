@@ -78,8 +78,9 @@ def json_schema(
     :class:`grammars.SchemaWarning`), and validates the finished text by it: an invalid one is drawn again, up to
     ``retries`` times. ``ensure_ascii`` writes every character beyond ASCII as ``\\uXXXX``, in names and values, as
     ``json.dumps`` does by default. ``verbatim="words"`` (or ``"characters"``) lets every string without a pattern, a
-    format or given values be a piece of the source, as :class:`Verbatim` does for one. ``registry``, a :class:`referencing.Registry`, has the documents that references
-    outside the schema lead to; nothing is ever fetched without it.
+    format or given values be a piece of the source, as :class:`Verbatim` does for one. ``registry``, a
+    :class:`referencing.Registry`, has the documents that references outside the schema lead to; nothing is ever fetched
+    without it.
 
     Raises :class:`~constrained.errors.UnsupportedOutputType` for what is not written as JSON.
 
