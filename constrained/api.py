@@ -25,8 +25,8 @@ from .arguments import (
     stop_texts,
 )
 from .bad_words import without_bad_words
-from .errors import ContextTooLong, DeadEnd, ValidationFailed
 from .compiling import Grammars
+from .errors import ContextTooLong, DeadEnd, ValidationFailed
 from .loop import Engine, Request, generate_tokens
 from .model import LoadedModel, load_model
 from .output_types import DEFAULT_WHITESPACE, InvalidText, OutputType, output_type_from
@@ -34,8 +34,8 @@ from .prompts import DEFAULT_TEMPLATE, PromptTemplate
 from .result import ForcedMode, GenerationResult
 from .sampling import Drawer, keep_best, sample_stream, stream_of_document
 from .sampling_config import SamplingConfig
-from .spans import find_spans
 from .sampling_options import SamplingOptions
+from .spans import find_spans
 from .text_stream import TextStream
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from functools import cache
+from functools import lru_cache
 from types import SimpleNamespace
 from typing import Any
 
@@ -26,7 +26,7 @@ VOCABULARY = Vocabulary.from_bytes([*LETTERS, None], eos_token_ids=[END])
 Text = tuple[int, ...]
 
 
-@cache
+@lru_cache(maxsize=None)
 def chances(text: Text) -> tuple[float, ...]:
     """The model's distribution after a text."""
     generator = np.random.Generator(np.random.Philox(key=np.array([7, hash(text) % 2**32], np.uint64)))
