@@ -68,7 +68,7 @@ __all__ = ["extract"]
 @click.option(
     "--spans",
     is_flag=True,
-    help='Write {"value": ..., "spans": ...}: where each string stands in the document, by JSON pointer, in characters.',
+    help='Write {"value": ..., "spans": ...}: by JSON pointer, the characters of the document where each string stands.',
 )
 @click.option("--out", "-o", type=NameParam(), metavar="FILE", help="A file for the results instead of stdout.")
 @reading_options
