@@ -133,7 +133,8 @@ def report(
         print(
             f"{way.name:<22} {number['seconds_per_document']:7.3f} s  x{number['speedup']:5.2f}  "
             f"passes {number['forward_passes']:5}  tokens {number['output_tokens']:5}  "
-            f"forced {number['forced_tokens']:5}  drafted {number['drafted_tokens']:5}  accepted {number['accepted_tokens']:5}  "
+            f"forced {number['forced_tokens']:5}  drafted {number['drafted_tokens']:5}  "
+            f"accepted {number['accepted_tokens']:5}  "
             f"cached {number['cached_prompt_tokens']:5} of {number['prompt_tokens']:5}  "
             f"prefill {number['prefill_seconds']:6.2f} s  "
             f"complete {number['complete']:3}  same ids {number['same_ids_as_before']:3}"
