@@ -68,7 +68,7 @@ __all__ = ["extract"]
 @click.option(
     "--spans",
     is_flag=True,
-    help='Write {"value": ..., "spans": ...}: by JSON pointer, the characters of the document where each string stands.',
+    help='Write {"value": ..., "spans": ...}: which characters of the document each string is, by JSON pointer.',
 )
 @click.option("--out", "-o", type=NameParam(), metavar="FILE", help="A file for the results instead of stdout.")
 @reading_options
