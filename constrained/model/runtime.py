@@ -56,7 +56,7 @@ class Runtime:
         if self.device.type != "cpu":
             return build_model(config, checkpoint, device=self.device, dtype=_DTYPE_OF_KIND[self.weights])
         tensors = fused_tensors(config, checkpoint)
-        if not is_warm():
+        if not is_warm([self.weights]):
             progress("compiling the kernels of the forward pass (once)")
         warm_up([self.weights])
         return CpuLlama.from_tensors(config, tensors, weights=self.weights, num_threads=self.num_threads)

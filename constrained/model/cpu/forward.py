@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ from grammars.jit import inlined, subroutine, threaded_kernel
 from .arithmetic import widened
 from .attention import attend, turn_and_keep
 from .exact import LANES
+from .kinds import WEIGHT_TYPES
 from .lanes import sum_of_squares
 from .meeting import meet
 from .plan import (
@@ -39,11 +42,10 @@ from .plan import (
 )
 from .products import first_of_share, multiply, multiply_gated
 
-__all__ = ["run_pass"]
+__all__ = ["PASSES"]
 
 
-@threaded_kernel
-def run_pass(
+def _run_pass(
     weights: Any,
     params: Any,
     matrices: Any,
@@ -111,6 +113,18 @@ def run_pass(
         weights, params, matrices, embedding - 1, plan, count,
         scratch, normed, logits, 0, False, scratch, work_at, worker,
     )  # fmt: skip
+
+
+def _pass_for(kind: str) -> Callable[..., None]:
+    """The pass under a name of its own, so that it can be told on disk from that for other kinds of weights."""
+    name = f"run_pass_{kind}"
+    function = FunctionType(_run_pass.__code__, globals(), name)
+    function.__qualname__ = name
+    return threaded_kernel(function)
+
+
+PASSES = {kind: _pass_for(kind) for kind in WEIGHT_TYPES}
+"""Kind of weights -> the kernel."""
 
 
 @subroutine

@@ -21,7 +21,9 @@ from . import plan as entry
 from .blocks import BLOCK_POSITIONS
 from .cache import CpuCache
 from .exact import LANES
-from .pack import PackedWeights, WeightKind, pack
+from .forward import PASSES
+from .kinds import WeightKind
+from .pack import PackedWeights, pack
 from .team import Team
 from .tile import MOST_ROWS, rows_at_once
 
@@ -51,7 +53,7 @@ class CpuLlama:
     def __init__(self, config: LlamaConfig, packed: PackedWeights, *, num_threads: int = 1) -> None:
         self.config = config
         self._packed = packed
-        self._team = Team(num_threads)
+        self._team = Team(PASSES[packed.kind], num_threads)
         self._rotary = RotaryTables(config)
         self._scratch = self._cos = self._sin = np.empty(0, np.float32)
         self._plan = np.zeros(entry.PLAN_SIZE, np.int64)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,6 +15,7 @@ from torch import Tensor
 from constrained.model.config import LlamaConfig
 
 from .exact import LANES
+from .kinds import WEIGHT_TYPES, WeightKind
 from .plan import (
     ATTENTION_SCALE_AT,
     BIAS_AT,
@@ -26,13 +27,8 @@ from .plan import (
     WEIGHTS_AT,
 )
 
-__all__ = ["WEIGHT_KINDS", "WEIGHT_TYPES", "PackedWeights", "WeightKind", "pack", "stored_and_scales"]
+__all__ = ["PackedWeights", "pack", "stored_and_scales"]
 
-WeightKind = Literal["fp32", "bf16", "int8"]
-"""How weights are held: exactly; rounded to bfloat16; or as whole numbers up to 127 with a scale for each output."""
-WEIGHT_KINDS: tuple[WeightKind, ...] = get_args(WeightKind)
-
-WEIGHT_TYPES: dict[WeightKind, Any] = {"fp32": np.float32, "bf16": np.uint16, "int8": np.int8}
 _ALIGNMENT = 64  # bytes of a line of the caches
 
 

@@ -5,29 +5,28 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from .forward import run_pass
-
 __all__ = ["Team"]
-
-_run_pass: Callable[..., None] = run_pass
 
 
 class Team:
-    """Runs passes, one at a time, by ``num_threads`` threads, the caller's among them."""
+    """Runs ``kernel``, one pass at a time, by ``num_threads`` threads, the caller's among them.
 
-    def __init__(self, num_threads: int) -> None:
+    As a context manager it holds the memory that passes share, against other threads.
+    """
+
+    def __init__(self, kernel: Callable[..., None], num_threads: int) -> None:
         if num_threads < 1:
             raise ValueError(f"num_threads: expected at least 1, got {num_threads}")
         self.num_threads = num_threads
+        self._kernel = kernel
         self._lock = threading.RLock()
         self._others = ThreadPoolExecutor(num_threads - 1, "forward pass") if num_threads > 1 else None
 
-    def __enter__(self) -> Team:
-        """Hold the memory that passes share."""
+    def __enter__(self) -> Self:
         self._lock.acquire()
         return self
 
@@ -35,12 +34,11 @@ class Team:
         self._lock.release()
 
     def run(self, *arguments: Any) -> None:
-        """Run :func:`run_pass` with these arguments, each thread as one of its workers."""
+        """Run the kernel with these arguments, a place to meet, and each thread's number."""
         meeting = np.zeros(1, np.int64)
-        if self._others is None:
-            _run_pass(*arguments, meeting, 0)
-            return
-        started = [self._others.submit(_run_pass, *arguments, meeting, worker) for worker in range(1, self.num_threads)]
-        _run_pass(*arguments, meeting, 0)
+        others = self._others
+        numbers = range(1, self.num_threads)
+        started = [others.submit(self._kernel, *arguments, meeting, worker) for worker in numbers] if others else []
+        self._kernel(*arguments, meeting, 0)
         for other in started:
             other.result()

@@ -8,15 +8,15 @@ import numpy as np
 
 from grammars.jit import is_compiled, prepare
 
-from .forward import run_pass
-from .pack import WEIGHT_KINDS, WEIGHT_TYPES, WeightKind
+from .forward import PASSES
+from .kinds import WEIGHT_KINDS, WEIGHT_TYPES, WeightKind
 
 __all__ = ["is_warm", "warm_up"]
 
 
-def is_warm() -> bool:
-    """Whether machine code of the forward pass is on disk: else the first model takes seconds to load."""
-    return is_compiled(run_pass)
+def is_warm(kinds: Sequence[WeightKind] = WEIGHT_KINDS) -> bool:
+    """Whether machine code for these kinds of weights is on disk: else the first model takes seconds to load."""
+    return all(is_compiled(PASSES[kind]) for kind in kinds)
 
 
 def warm_up(kinds: Sequence[WeightKind] = WEIGHT_KINDS) -> None:
@@ -25,6 +25,6 @@ def warm_up(kinds: Sequence[WeightKind] = WEIGHT_KINDS) -> None:
     for kind in kinds:
         weights = np.zeros(1, WEIGHT_TYPES[kind])
         prepare(
-            run_pass, weights, numbers, table, places, numbers, numbers, places, table, places,
+            PASSES[kind], weights, numbers, table, places, numbers, numbers, places, table, places,
             places, numbers, numbers, places, 0,
         )  # fmt: skip
