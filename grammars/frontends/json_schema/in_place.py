@@ -22,6 +22,8 @@ __all__ = ["PendingNode"]
 
 _MAX_ALTERNATIVES = 128
 """Shapes of one node: the product of several ``anyOf`` beyond this is refused."""
+_MAX_WORK = 10_000
+"""Alternatives that were made for the whole schema; beyond this what combines schemas is left to checks."""
 _REFERENCE, _IN_PLACE = int(Group.REFERENCE), int(Group.IN_PLACE)
 _UNEVALUATED = int(Group.UNEVALUATED)
 _OWN = int(Group.VALUES | Group.TYPE | Group.NUMBERS | Group.STRINGS | Group.ARRAYS | Group.OBJECTS)
@@ -136,6 +138,10 @@ class PendingNode:
 
     def _product(self) -> Node:
         node = self.base
+        if self.factors and self.normaliser.work > _MAX_WORK:
+            keyword, pointer, _ = self.factors[0]
+            problem = Problem(pointer, keyword, f"more than {_MAX_WORK:,} alternatives in the whole schema")
+            return replace(node, problems=(*node.problems, problem))
         judge = self.normaliser.judge
         negate = self.normaliser.negate
         order = sorted(range(len(self.factors)), key=self.negations.__contains__)  # less is left to negate then

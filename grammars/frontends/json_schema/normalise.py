@@ -40,7 +40,7 @@ __all__ = ["Normaliser"]
 
 _MAX_PEEKS = 8
 """Nested ``oneOf`` whose branches need each other to be told apart."""
-_MAX_WORK = 20_000
+_MAX_WORK = 40_000
 """Alternatives that all combinations of schemas may have together."""
 _NOTHING_MET = 1 << 30
 _NOT_PLAIN = int(Group.REFERENCE | Group.IN_PLACE | Group.UNEVALUATED)

@@ -74,3 +74,18 @@ def test_items(first: Any, second: Any, values: list[Any]) -> None:
 )
 def test_what_is_not_evaluated(inner: dict[str, Any], values: list[Any]) -> None:
     assert_judged_alike({**inner, "unevaluatedProperties": False}, values)
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=SLOW)
+@given(
+    first=test_names.schemas(),
+    second=test_names.schemas(),
+    third=test_names.schemas(),
+    values=st.lists(test_names.INSTANCES, min_size=2, max_size=2),
+)
+def test_combinations_beyond_the_work_of_a_schema(first: Any, second: Any, third: Any, values: list[Any]) -> None:
+    nested = {"oneOf": [{"allOf": [first, {"not": second}]}, {"anyOf": [second, third]}]}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(in_place, "_MAX_WORK", 2)
+        for schema in (nested, {"type": "object", "properties": {"a": nested}, "anyOf": [first, nested]}):
+            assert_judged_alike(schema, values)
