@@ -223,7 +223,5 @@ def _refuse_questions(grammar: CompiledGrammar) -> None:
         asked.append(
             "names or items that were written may not be written again (an open object, or property_order='any')"
         )
-    if grammar.machine.network.num_verbatim_states:
-        asked.append("verbatim text has to end where a unit of its source does")
     if asked:
         raise NoShortestCompletion(asked)

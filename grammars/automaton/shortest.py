@@ -26,6 +26,8 @@ from .memory import (
     FIRST_EDGE,
     FIRST_EPSILON,
     STATE_FLAGS,
+    VERBATIM_MASK,
+    VERBATIM_SHIFT,
 )
 from .network import Network
 
@@ -83,15 +85,21 @@ class _Edges:
         sources = np.repeat(everywhere, states[:, END_CALL] - states[:, FIRST_CALL])
         callees, backs = network.call_edges.T.tolist() if len(network.call_edges) else ([], [])
         calls = list(zip(sources.tolist(), callees, backs, strict=True))
-        edges_to: list[list[int]] = [[] for _ in range(num_states)]
+        is_final = ((states[:, STATE_FLAGS] & FINAL) != 0).tolist()
+        for number in range(network.num_verbatim_states):  # those of documents come behind, as a machine has them
+            first, end = network.verbatim_states[number].item(), network.verbatim_states[number + 1].item()
+            is_final.append(bool(first & 1))
+            for way in network.verbatim_edges[first >> 1 : end >> 1].tolist():
+                edges.append((num_states + number, way >> VERBATIM_SHIFT, num_states + (way & VERBATIM_MASK)))
+        edges_to: list[list[int]] = [[] for _ in is_final]
         for index, (_, _, target) in enumerate(edges):
             edges_to[target].append(index)
-        calls_to: list[list[int]] = [[] for _ in range(num_states)]
+        calls_to: list[list[int]] = [[] for _ in is_final]
         for index, (_, callee, back) in enumerate(calls):
             calls_to[callee].append(index)
             if back >= 0 and back != callee:
                 calls_to[back].append(index)
-        return cls(((states[:, STATE_FLAGS] & FINAL) != 0).tolist(), edges, calls, edges_to, calls_to)
+        return cls(is_final, edges, calls, edges_to, calls_to)
 
 
 _END = ("end", 0)

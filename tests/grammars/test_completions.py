@@ -171,3 +171,21 @@ def test_making_room_changes_nothing() -> None:
             )
         matcher.consume(token_id)
         other.consume(token_id)
+
+
+def test_text_of_a_document_is_completed_within_a_budget() -> None:
+    document = "The kettle of the user costs 20 and the date is due."
+    schema = {"type": "object", "properties": {"name": {"type": "string", "x-verbatim": "words"}}, "required": ["name"],
+              "additionalProperties": False}  # fmt: skip
+    grammar = grammars.compile_json_schema(schema, VOCABULARY, whitespace="compact", source=document)
+    shortest = grammar.completions.tokens_to_end(grammar.matcher())
+    assert shortest is not None
+    for slack in range(4):
+        matcher, written, budget = grammar.matcher(), b"", shortest + slack
+        while not matcher.is_accepting:
+            token_id = allowed_within(grammar.completions, matcher, budget)[-1]
+            matcher.consume(token_id)
+            written += VOCABULARY.tokens[token_id] or b""
+            budget -= 1
+        assert budget >= 0
+        assert json.loads(written)["name"] in document

@@ -12,7 +12,7 @@ from constrained.model.config import LlamaConfig
 
 from .blocks import BLOCK_POSITIONS
 
-__all__ = ["CpuCache"]
+__all__ = ["CpuBlocks", "CpuCache"]
 
 
 @dataclass(slots=True)
@@ -36,6 +36,18 @@ class _Row:
 
     def copy(self) -> _Row:
         return _Row(list(self.blocks), self.addresses.copy())
+
+
+@dataclass(frozen=True, slots=True)
+class CpuBlocks:
+    """Blocks apart from any cache; whoever holds them shares their memory."""
+
+    blocks: tuple[_Block, ...]
+
+    @property
+    def num_bytes(self) -> int:
+        """Memory taken."""
+        return sum(block.data.nbytes for block in self.blocks)
 
 
 class CpuCache:
@@ -107,6 +119,31 @@ class CpuCache:
                 block.is_shared = True
         other._rows = [row.copy() for row in self._rows]
         return other
+
+    def copy_out(self, start: int, stop: int) -> CpuBlocks:
+        """What a cache of one row holds of the tokens from ``start`` up to ``stop``, whole blocks; it is shared."""
+        if not 0 <= start < stop <= self._length or start % BLOCK_POSITIONS or stop % BLOCK_POSITIONS:
+            raise ValueError(
+                f"cannot copy tokens {start} to {stop}: expected multiples of {BLOCK_POSITIONS} within the "
+                f"{self._length} held"
+            )
+        blocks = self._rows[0].blocks[start // BLOCK_POSITIONS : stop // BLOCK_POSITIONS]
+        for block in blocks:
+            block.is_shared = True
+        return CpuBlocks(tuple(blocks))
+
+    def append(self, blocks: CpuBlocks) -> None:
+        """Hold the tokens of ``blocks`` after those held; they must be of the same positions as where they were."""
+        count = BLOCK_POSITIONS * len(blocks.blocks)
+        self.require_room(count)
+        if self._length % BLOCK_POSITIONS:
+            raise ValueError(
+                f"cannot append blocks: the {self._length} tokens held are no multiple of {BLOCK_POSITIONS}"
+            )
+        row = self._rows[0]
+        row.blocks[self._length // BLOCK_POSITIONS :] = blocks.blocks
+        row.addresses = np.array([block.address for block in row.blocks], np.int64)
+        self.advance(count)
 
     def require_room(self, num_tokens: int) -> None:
         """Raise :class:`ContextTooLong` unless ``num_tokens`` more fit."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,8 +15,10 @@ from constrained.errors import ContextTooLong, LogitsError
 from constrained.loop import Engine, PrefixCache, Request, Step, generate, run_requests
 from constrained.loop.prefix_cache import BLOCK
 from constrained.loop.schedule import source_of
+from constrained.model.cpu import CpuLlama
 from constrained.result import ForcedMode, GenerationResult
 from constrained.sampling_config import SamplingConfig
+from constrained.testing.tiny import tiny_llama
 from grammars.vocabulary import Vocabulary
 
 from .fakes import FakeModel, FiniteMatcher, engine_of, languages, vocabulary_of
@@ -253,3 +256,32 @@ def test_a_long_prompt_is_cut_and_others_go_on_meanwhile() -> None:
     assert order[:first].count(0) >= 5  # not one pass of 700 before the others go on
     passes: list[list[int]] = engine.model.passes  # type: ignore[attr-defined]
     assert max(map(len, passes)) <= 128
+
+
+@pytest.mark.parametrize("kind", ["torch", "cpu"])
+def test_caches_of_models_give_out_blocks_and_take_them(kind: str) -> None:
+    llama = tiny_llama(vocab_size=300)
+    model: Any = llama if kind == "torch" else CpuLlama.from_llama(llama)
+    ids = [(7 * place) % 300 for place in range(3 * BLOCK + 5)]
+    whole, other = model.new_cache(1, 200), model.new_cache(1, 200)
+    model.forward_rows([ids], [whole])
+    blocks = [whole.copy_out(BLOCK * index, BLOCK * (index + 1)) for index in range(3)]
+    assert len({block.num_bytes for block in blocks}) == 1
+    for block in blocks:
+        other.append(block)
+    assert other.length == 3 * BLOCK
+    expected = model.forward_rows([[9, 8, 7]], [whole])
+    model.forward_rows([ids[3 * BLOCK :]], [other])
+    actual = model.forward_rows([[9, 8, 7]], [other])
+    torch.testing.assert_close(actual, expected, atol=1e-5, rtol=0)
+    if kind == "cpu":
+        assert torch.equal(actual, expected)
+    whole.truncate(2 * BLOCK)
+    model.forward_rows([[1, 2, 3]], [whole])  # what was given out stays as it was
+    third = model.new_cache(1, 200)
+    for block in blocks:
+        third.append(block)
+    model.forward_rows([ids[3 * BLOCK :]], [third])
+    torch.testing.assert_close(model.forward_rows([[9, 8, 7]], [third]), expected, atol=1e-5, rtol=0)
+    with pytest.raises(ValueError, match=f"cannot copy tokens 0 to {4 * BLOCK}"):
+        third.copy_out(0, 4 * BLOCK)
