@@ -17,6 +17,7 @@ from .errors import ConstrainedError, UnsupportedOutputType, ValidationFailed
 
 if TYPE_CHECKING:
     from .api import Model, load
+    from .batches import GenerationRequest, Outcome
     from .combinators import ToolCall, alt, gbnf, lark, many, optional, seq, text_without, tool_calls, until
     from .fields import fields_schema
     from .output_types import OutputType, choice, json_schema, regex
@@ -27,8 +28,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ConstrainedError",
+    "GenerationRequest",
     "GenerationResult",
     "Model",
+    "Outcome",
     "OutputType",
     "PromptTemplate",
     "SamplingConfig",
@@ -56,8 +59,10 @@ __all__ = [
 ]
 
 _HOME_OF = {
+    "GenerationRequest": "batches",
     "GenerationResult": "result",
     "Model": "api",
+    "Outcome": "batches",
     "OutputType": "output_types",
     "PromptTemplate": "prompts",
     "SamplingConfig": "sampling_config",

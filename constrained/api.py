@@ -2,40 +2,25 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 import torch
 
-from grammars.limits import DEFAULT_LIMITS
-
-from .arguments import (
-    check_chat,
-    check_messages,
-    check_source,
-    check_text,
-    check_whitespace,
-    forced_mode,
-    optional_count,
-    processors_of,
-    sampling_of,
-    stop_texts,
-)
+from .arguments import check_messages, check_source, check_text, check_whitespace, optional_count, processors_of
 from .bad_words import without_bad_words
+from .batches import GenerationRequest, Outcome, run_many
 from .compiling import Grammars
-from .errors import ContextTooLong, DeadEnd, ValidationFailed
-from .loop import Engine, Request, generate_tokens
+from .errors import ContextTooLong, DeadEnd
+from .job import GenerationOptions, Job, Settings, refuse_what_does_not_go_together
+from .loop import Engine, PrefixCache, Request, generate_tokens
 from .model import LoadedModel, load_model
-from .output_types import DEFAULT_WHITESPACE, InvalidText, OutputType, output_type_from
+from .output_types import DEFAULT_WHITESPACE, InvalidText, output_type_from
 from .prompts import DEFAULT_TEMPLATE, PromptTemplate
-from .result import ForcedMode, GenerationResult
-from .sampling import Drawer, keep_best, sample_stream, stream_of_document
-from .sampling_config import SamplingConfig
-from .sampling_options import SamplingOptions
-from .spans import find_spans
+from .result import GenerationResult
+from .sampling import Drawer, keep_best, stream_of_document
 from .text_stream import TextStream
 
 if TYPE_CHECKING:
@@ -50,35 +35,10 @@ Prompt = str | Sequence[Mapping[str, Any]]
 
 DEFAULT_MAX_TOKENS = 1024
 _MAX_GRAMMAR_BYTES = 256 * 2**20
+_MAX_PREFIX_BYTES = 256 * 2**20
+_BATCH_SIZE = 8
 _MOST_THREADS = 1024
-_RETRIES = 3
-
-
-class GenerationOptions(SamplingOptions, total=False):
-    """What :meth:`Model.generate`, :meth:`Model.stream` and :meth:`Model.extract` take by keyword.
-
-    How tokens are chosen is said by the options of :class:`~constrained.sampling_options.SamplingOptions`.
-    """
-
-    max_tokens: int | None
-    """Most output tokens; ``None``: 1024. What the context has no room for is not written, whatever this says."""
-    stop: Sequence[str]
-    """Texts that end the output and are cut off."""
-    whitespace: str
-    """Of JSON: ``"indent=2"``, ``"spaced"``, ``"compact"``, ``"flexible"``, ``"any"``."""
-    processors: Sequence[LogitsProcessor]
-    """More steps of the post-forward stage; the mask comes after those that name no place of their own."""
-    forced: ForcedMode
-    """How text without a choice is written, see :data:`constrained.result.ForcedMode`."""
-    retries: int
-    """How often an output is drawn again that its type's validation refuses, or that has no way on. 3 by default; not
-    at temperature 0."""
-    max_rolled_back_tokens: int
-    """Output tokens that may be taken back where the text turned out to have no way on. 256 by default."""
-    chat: bool | None
-    """Whether to use the chat template. ``None``: if the model has one."""
-    source: str | None
-    """The text that verbatim parts of the output are taken from (:class:`~constrained.Verbatim`)."""
+_MOST_ROWS = 1024
 
 
 def load(
@@ -114,7 +74,7 @@ def load(
     ):
         if not isinstance(value, str):
             raise TypeError(f"{argument}: expected a str such as {example}, got {value!r}")
-    _set_threads(threads)
+    set_threads(threads)
     import grammars  # its kernels load when first needed
 
     if not grammars.is_warm():
@@ -128,7 +88,8 @@ def load(
     )
 
 
-def _set_threads(threads: int | None) -> None:
+def set_threads(threads: int | None) -> None:
+    """Set torch's number of CPU threads for the whole process, see :func:`load`."""
     threads = optional_count(threads, "threads", least=1, most=_MOST_THREADS)
     if threads is None and not os.environ.get("OMP_NUM_THREADS"):
         threads = 1
@@ -136,74 +97,11 @@ def _set_threads(threads: int | None) -> None:
         torch.set_num_threads(threads)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Settings:
-    """The options of one call, each checked."""
-
-    sampling: SamplingConfig
-    max_tokens: int | None
-    stop: tuple[str, ...]
-    whitespace: str
-    processors: tuple[LogitsProcessor, ...]
-    forced: ForcedMode
-    max_rolled_back_tokens: int
-    retries: int
-    chat: bool | None
-    source: str | None
-
-    @classmethod
-    def from_options(cls, options: GenerationOptions) -> _Settings:
-        """Raises TypeError or ValueError, naming the option."""
-        unknown = set(options) - GenerationOptions.__optional_keys__
-        if unknown:
-            known = ", ".join(sorted(GenerationOptions.__optional_keys__))
-            raise TypeError(f"unknown option {', '.join(sorted(unknown))}; expected some of {known}")
-        whitespace = options.get("whitespace", DEFAULT_WHITESPACE)
-        check_whitespace(whitespace)
-        chat = options.get("chat")
-        check_chat(chat)
-        retries = optional_count(options.get("retries", _RETRIES), "retries", least=0)
-        source = options.get("source")
-        if source is not None:
-            check_text(source, "source")
-        default = DEFAULT_LIMITS.max_rolled_back_tokens
-        rolled_back = optional_count(options.get("max_rolled_back_tokens"), "max_rolled_back_tokens", least=0)
-        return cls(
-            sampling=sampling_of(options.get),
-            max_tokens=optional_count(options.get("max_tokens"), "max_tokens", least=1),
-            stop=stop_texts(options.get("stop", ())),
-            whitespace=whitespace,
-            processors=processors_of(options.get("processors", ())),
-            forced=forced_mode(options.get("forced", "canonical")),
-            max_rolled_back_tokens=default if rolled_back is None else rolled_back,
-            retries=_RETRIES if retries is None else retries,
-            chat=chat,
-            source=source,
-        )
-
-    @property
-    def is_greedy(self) -> bool:
-        """Whether every draw would be the same."""
-        return self.sampling.is_greedy or self.sampling.top_k == 1
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Job:
-    """One call, ready to run as often as it takes."""
-
-    request: Request
-    output_type: OutputType[Any] | None
-    processors: tuple[LogitsProcessor, ...]
-    retries: int
-    asked_retries: int
-    source: str | None = None
-
-
 class Model:
     """A model and its tokenizer, ready to write. Its weights never change.
 
     Grammars are compiled once and kept, up to ``max_grammar_bytes`` in all (256 MiB), the least recently used dropped
-    first.
+    first. So are keys and values of prompts, for prompts that begin alike, up to ``max_prefix_bytes`` (256 MiB).
 
     >>> from constrained.model import LoadedModel
     >>> from constrained.testing.tiny import tiny_llama, tiny_tokenizer
@@ -212,7 +110,13 @@ class Model:
     True
     """
 
-    def __init__(self, loaded: LoadedModel, *, max_grammar_bytes: int = _MAX_GRAMMAR_BYTES) -> None:
+    def __init__(
+        self,
+        loaded: LoadedModel,
+        *,
+        max_grammar_bytes: int = _MAX_GRAMMAR_BYTES,
+        max_prefix_bytes: int = _MAX_PREFIX_BYTES,
+    ) -> None:
         if not isinstance(loaded, LoadedModel):
             raise TypeError(
                 f"loaded: expected what constrained.model.load_model gives, got {type(loaded).__name__}; "
@@ -220,7 +124,8 @@ class Model:
             )
         self.name = loaded.name
         self.tokenizer = loaded.tokenizer
-        self.engine = Engine.from_model(loaded.model, loaded.tokenizer)
+        prefix_cache = PrefixCache(max_bytes=max_prefix_bytes)
+        self.engine = Engine.from_model(loaded.model, loaded.tokenizer, prefix_cache=prefix_cache)
         self._grammars = Grammars(max_bytes=max_grammar_bytes)
 
     @property
@@ -237,21 +142,58 @@ class Model:
         context cut the output off (``complete`` is false then). ``usage`` is that of the last draw.
 
         Raises :class:`~constrained.errors.UnsupportedOutputType`, :class:`grammars.errors.GrammarError` where the type
-        cannot be enforced, :class:`~constrained.errors.ContextTooLong`, :class:`~constrained.errors.DeadEnd` where a
-        text had no way on, and :class:`~constrained.errors.ValidationFailed` where the type's own validation refused
-        every draw.
+        cannot be enforced, :class:`~constrained.errors.ContextTooLong`, :class:`~constrained.errors.BudgetTooSmall`
+        where ``on_budget="close"`` cannot be kept, :class:`~constrained.errors.DeadEnd` where a text had no way on, and
+        :class:`~constrained.errors.ValidationFailed` where the type's own validation refused every draw.
         """
-        return self._run(self._job(prompt, output_type, options))
+        return self.run(self.job_of(GenerationRequest(prompt, output_type, **options)))
 
-    def _run(self, job: _Job) -> GenerationResult:
+    def generate_many(
+        self,
+        requests: Iterable[GenerationRequest],
+        *,
+        batch_size: int = _BATCH_SIZE,
+        processors: Sequence[LogitsProcessor] = (),
+    ) -> list[Outcome]:
+        """Answer many requests, each with its own type, seed and settings, ``batch_size`` of them side by side.
+
+        They share the passes of the model, and as one ends the next one joins; each result is what it is alone. One
+        that fails leaves the others: its outcome has the error. In the order of the requests.
+
+        >>> from constrained.model import LoadedModel
+        >>> from constrained.testing.tiny import tiny_llama, tiny_tokenizer
+        >>> model = Model(LoadedModel(tiny_llama(), tiny_tokenizer(), "tiny"))
+        >>> asked = [GenerationRequest("Tea?", bool), GenerationRequest("How many?", int, seed=7, temperature=1.0)]
+        >>> [type(outcome.value).__name__ for outcome in model.generate_many(asked)]
+        ['bool', 'int']
+        """
+        outcomes = self.stream_many(requests, batch_size=batch_size, processors=processors)
+        return sorted(outcomes, key=lambda outcome: outcome.index)
+
+    def stream_many(
+        self,
+        requests: Iterable[GenerationRequest],
+        *,
+        batch_size: int = _BATCH_SIZE,
+        processors: Sequence[LogitsProcessor] = (),
+    ) -> Iterator[Outcome]:
+        """As :meth:`generate_many`, but each outcome comes when it is there; requests are taken when there is room.
+
+        Ending early frees what the batch holds: close the iterator or drop it.
+        """
+        if optional_count(batch_size, "batch_size", least=1, most=_MOST_ROWS) is None:
+            raise TypeError("batch_size: expected a whole number, got None")
+        return run_many(self, requests, batch_size=batch_size, processors=processors_of(processors))
+
+    def run(self, job: Job) -> GenerationResult:
         """All samples that a call asks for, each drawn anew where it has to be; the best or first, with the others."""
         drawer = Drawer(self.engine, job.request, job.processors)
         return keep_best(drawer, lambda sample: self._sample(job, drawer, sample))
 
-    def _sample(self, job: _Job, drawer: Drawer, sample: int) -> GenerationResult:
+    def _sample(self, job: Job, drawer: Drawer, sample: int) -> GenerationResult:
         attempt = 0
         while True:
-            stream = sample_stream(job.request.stream, sample=sample, attempt=attempt)
+            stream = job.draw(sample=sample, attempt=attempt).stream
             attempt += 1
             try:
                 result = drawer.draw(stream)
@@ -260,10 +202,10 @@ class Model:
                     raise
                 continue
             try:
-                return _with_value(result, job)
+                return job.with_value(result)
             except InvalidText as error:
                 if attempt > job.retries:
-                    raise _validation_failed(result, error, attempt, _remedy(job)) from error
+                    raise job.failed(result, error, attempts=attempt) from error
 
     def stream(self, prompt: Prompt, output_type: Any = None, **options: Unpack[GenerationOptions]) -> TextStream:
         """As :meth:`generate`, but the text comes piece by piece; the stream's ``result`` is there when it has ended.
@@ -272,13 +214,13 @@ class Model:
         A value that has to be whole before all is known of it, such as an array whose items must differ, comes in one
         piece when it is whole.
         """
-        job = self._job(prompt, output_type, options)
+        job = self.job_of(GenerationRequest(prompt, output_type, **options))
 
         def finish(result: GenerationResult) -> GenerationResult:
             try:
-                return _with_value(result, job)
+                return job.with_value(result)
             except InvalidText as error:
-                raise _validation_failed(result, error, 1, _STREAM_REMEDY) from error
+                raise job.failed(result, error, attempts=1, remedy=_STREAM_REMEDY) from error
 
         return TextStream(generate_tokens(self.engine, [job.request], processors=job.processors), finish)
 
@@ -296,6 +238,19 @@ class Model:
         Instructions that contain ``{document}`` are the whole prompt, with the document put there. What is to be taken
         from a source is taken from the document, unless ``source`` is another text.
         """
+        request = self.extraction(document, output_type, instructions=instructions, template=template, **options)
+        return self.run(self.job_of(request))
+
+    def extraction(
+        self,
+        document: str,
+        output_type: Any,
+        *,
+        instructions: str | None = None,
+        template: PromptTemplate = DEFAULT_TEMPLATE,
+        **options: Unpack[GenerationOptions],
+    ) -> GenerationRequest:
+        """What :meth:`extract` asks, for :meth:`generate_many` and :meth:`stream_many`."""
         check_text(document, "document")
         if instructions is not None:
             check_text(instructions, "instructions")
@@ -303,7 +258,7 @@ class Model:
                 raise ValueError("instructions: expected words, got an empty text; pass None for the template's own")
         if not isinstance(template, PromptTemplate):
             raise TypeError(f"template: expected a PromptTemplate, got {type(template).__name__}")
-        settings = _Settings.from_options(options)
+        settings = Settings.from_options(options)
         wanted = output_type_from(output_type)
         if wanted.takes_source and settings.source is None:
             options["source"] = document
@@ -312,7 +267,7 @@ class Model:
         prompt: Prompt = messages
         if options.get("chat") is False or not self.tokenizer.has_chat_template:
             prompt = "\n\n".join(message["content"] for message in messages) + "\n\n"
-        return self._run(self._job(prompt, wanted, options, stream=stream_of_document(document)))
+        return GenerationRequest(prompt, wanted, stream=stream_of_document(document), **options)
 
     def compile(
         self, output_type: Any, *, whitespace: str = DEFAULT_WHITESPACE, source: str | None = None
@@ -327,8 +282,11 @@ class Model:
 
     # -- inside -------------------------------------------------------------------------------------------------
 
-    def _job(self, prompt: Prompt, output_type: Any, options: GenerationOptions, *, stream: int = 0) -> _Job:
-        settings = _Settings.from_options(options)
+    def job_of(self, asked: GenerationRequest) -> Job:
+        """A request, checked, tokenized, and with its grammar compiled."""
+        prompt, output_type = asked.prompt, asked.output_type
+        settings = Settings.from_options(asked.options)
+        refuse_what_does_not_go_together(settings)
         _check_prompt(prompt, settings.chat)
         wanted = None if output_type is None else output_type_from(output_type)
         prompt_ids = self._prompt_ids(prompt, settings.chat)
@@ -344,13 +302,16 @@ class Model:
                 None if grammar is None else grammar.matcher(), self, settings.sampling.bad_words
             ),
             sampling=settings.sampling.for_schema("" if wanted is None else wanted.digest),
-            stream=stream,
+            stream=asked.stream,
             max_tokens=max_tokens,
             stop=settings.stop,
             forced=settings.forced,
             max_rolled_back_tokens=settings.max_rolled_back_tokens,
+            on_budget=settings.on_budget,
+            time_budget=settings.time_budget,
+            drafts=settings.drafts,
         )
-        return _Job(
+        return Job(
             request,
             wanted,
             settings.processors,
@@ -373,7 +334,7 @@ class Model:
         room = self.context_length - prompt_tokens
         if room < 1:
             raise ContextTooLong(needed=prompt_tokens + 1, available=self.context_length, what="the model's context")
-        return min(DEFAULT_MAX_TOKENS if asked is None else asked, room)
+        return DEFAULT_MAX_TOKENS if asked is None else asked
 
 
 def _check_prompt(prompt: object, chat: bool | None) -> None:
@@ -385,32 +346,4 @@ def _check_prompt(prompt: object, chat: bool | None) -> None:
         raise TypeError("prompt: a list of messages needs the chat template; pass a str with chat=False")
 
 
-def _with_value(result: GenerationResult, job: _Job) -> GenerationResult:
-    wanted = job.output_type
-    if wanted is None or not result.complete:
-        return result
-    result = dataclasses.replace(result, value=wanted.parse(result.text))
-    if job.source is None:
-        return result
-    is_json = wanted.schema_text is not None
-    return dataclasses.replace(result, spans=find_spans(result.text, job.source, is_json=is_json))
-
-
 _STREAM_REMEDY = "what a stream has given out cannot be drawn again; generate draws again, up to retries times"
-
-
-def _remedy(job: _Job) -> str:
-    """What would have helped: whatever kept the output from being drawn again, or else more tries."""
-    if job.asked_retries == 0:
-        needs = " and a temperature above 0" if job.request.sampling.is_greedy else ""
-        needs = needs or (" and top_k above 1" if job.request.sampling.top_k == 1 else "")
-        return f"pass retries above 0{needs}, so that it may be drawn again"
-    if job.request.sampling.is_greedy:
-        return "pass a temperature above 0, so that it may be drawn again: at 0 every draw is the same"
-    if job.request.sampling.top_k == 1:
-        return "pass top_k above 1, so that it may be drawn again: with top_k=1 every draw is the same"
-    return "raise retries, or say in the prompt what the validation asks for"
-
-
-def _validation_failed(result: GenerationResult, error: InvalidText, attempts: int, remedy: str) -> ValidationFailed:
-    return ValidationFailed(text=result.text, problems=error.problems, attempts=attempts, remedy=remedy)
