@@ -5,7 +5,8 @@
 Each row is a way to generate; every round runs every row once, in turn, so that a change of the machine's load meets
 all of them; a first round is not timed. Printed: the median and the range over rounds, the median of each round's ratio
 to transformers, and one JSON object on the last line. Decode counts the tokens after the first and the time after it,
-so prefill is left out; forced tokens count as tokens. `--clock cpu` counts this process's CPU seconds instead of the
+so prefill is left out; forced tokens count as tokens. Then, what passes of several tokens and of several rows cost, and
+the share of the memory's speed, measured beside them. `--clock cpu` counts this process's CPU seconds instead of the
 wall's, for machines that others use at the same time.
 """
 
@@ -25,9 +26,13 @@ import torch
 
 import grammars
 from constrained.loop import Engine, Request, generate_tokens
-from constrained.model import LoadedModel, load_model
+from constrained.model import CpuLlama, Llama, LlamaConfig, LoadedModel, load_model
+from constrained.model.cpu import WEIGHT_KINDS
 from constrained.model.embedded import default_model_folder
+from constrained.model.weights import SafetensorsFolder, build_model
 from constrained.result import ForcedMode
+
+from .passes import pass_figures, print_passes
 
 Clock = Callable[[], float]
 CLOCKS: dict[str, Clock] = {"wall": time.perf_counter, "cpu": time.process_time}
@@ -123,9 +128,8 @@ def transformers_row(folder: Path, clock: Clock) -> Row:
     return Row("transformers generate", decode, prefill)
 
 
-def forward_row(loaded: LoadedModel, clock: Clock) -> Row:
-    """Our forward pass and an argmax, nothing else."""
-    model = loaded.model
+def forward_row(name: str, model: Llama | CpuLlama, clock: Clock) -> Row:
+    """A forward pass and an argmax, nothing else."""
 
     def prefill(prompt: list[int]) -> object:
         return model.forward(torch.tensor([prompt]), model.new_cache(1, len(prompt)))
@@ -138,7 +142,7 @@ def forward_row(loaded: LoadedModel, clock: Clock) -> Row:
             token_ids.append(int(model.forward(torch.tensor([token_ids[-1:]]), cache).argmax()))
         return Decoded(token_ids, 1, clock() - start)
 
-    return Row("forward pass alone", decode, prefill)
+    return Row(name, decode, prefill)
 
 
 def loop_row(
@@ -165,12 +169,19 @@ def loop_row(
     return Row(name, decode)
 
 
-def default_rows(folder: Path, loaded: LoadedModel, clock: Clock) -> list[Row]:
+def torch_model(folder: Path) -> Llama:
+    """The forward pass by torch, which CUDA uses, on the CPU."""
+    config = LlamaConfig.from_file(folder / "config.json")
+    return build_model(config, SafetensorsFolder(folder), device=torch.device("cpu"), dtype=torch.float32)
+
+
+def default_rows(folder: Path, loaded: LoadedModel, models: Sequence[CpuLlama], clock: Clock) -> list[Row]:
     """Every row of this benchmark, the one that the others are compared with first."""
     engine = Engine.from_model(loaded.model, loaded.tokenizer)
     return [
         transformers_row(folder, clock),
-        forward_row(loaded, clock),
+        *(forward_row(f"forward pass, {model.weights}", model, clock) for model in models),
+        forward_row("forward pass by torch", torch_model(folder), clock),
         loop_row("free", engine, clock),
         loop_row("schema, forced=off", engine, clock, schema=SCHEMA),
         loop_row("schema, forced=canonical", engine, clock, schema=SCHEMA, forced="canonical"),
@@ -234,22 +245,31 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--tokens", type=int, default=64, help="tokens to generate (default 64)")
     parser.add_argument("--rounds", type=int, default=5, help="timed rounds (default 5)")
     parser.add_argument("--prefill", type=int, default=512, help="tokens of the prompt whose reading is timed")
-    parser.add_argument("--threads", type=int, default=1, help="threads of torch (default 1)")
+    parser.add_argument("--threads", type=int, default=1, help="threads of all engines (default 1)")
     parser.add_argument("--clock", choices=CLOCKS, default="wall", help="seconds of the wall (default) or of the CPU")
     options = parser.parse_args(arguments)
     clock = CLOCKS[options.clock]
     torch.set_num_threads(options.threads)
 
     folder = options.model or default_model_folder(progress=lambda line: print(line, file=sys.stderr))
-    loaded = load_model(folder, device="cpu", dtype="float32")
+    loaded = load_model(folder, device="cpu", weights="fp32", threads=options.threads)
+    models = [_on_cpu(folder, kind, options.threads) for kind in WEIGHT_KINDS]
     prompt = loaded.tokenizer.chat_prompt([{"role": "user", "content": QUESTION}])
     long_prompt = (prompt * (options.prefill // len(prompt) + 1))[: options.prefill]
-    rows = default_rows(folder, loaded, clock)
+    rows = default_rows(folder, loaded, models, clock)
     figures = measure(rows, prompt, long_prompt, tokens=options.tokens, rounds=options.rounds, clock=clock)
     lines = summary(figures)
     print_table(lines)
-    settings = vars(options) | {"model": folder.name, "dtype": "float32", "torch": torch.__version__}
-    print(json.dumps({"benchmark": "decode", "settings": settings, "rows": lines}))
+    passes = pass_figures(models, prompt, lengths=(1, 2, 3, 4, 8), batch=8, rounds=options.rounds, clock=clock)
+    print_passes(passes)
+    settings = vars(options) | {"model": folder.name, "torch": torch.__version__}
+    print(json.dumps({"benchmark": "decode", "settings": settings, "rows": lines, "passes": passes}))
+
+
+def _on_cpu(folder: Path, kind: str, threads: int) -> CpuLlama:
+    model = load_model(folder, device="cpu", weights=kind, threads=threads).model
+    assert isinstance(model, CpuLlama)
+    return model
 
 
 if __name__ == "__main__":

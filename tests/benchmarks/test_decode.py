@@ -30,8 +30,12 @@ def test_runs_and_reports(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
     *table, last = capsys.readouterr().out.splitlines()
     result = json.loads(last)
     names = [row["row"] for row in result["rows"]]
-    assert names[:3] == ["transformers generate", "forward pass alone", "free"]
-    assert len(table) == 1 + len(names)
+    assert names[:3] == ["transformers generate", "forward pass, fp32", "forward pass, bf16"]
+    assert len(table) == 1 + len(names) + 2 * len(result["passes"])
+    for of_model in result["passes"]:
+        assert of_model["pass_ratio"]["1"] == 1
+        assert of_model["batch_gain"] > 0
+        assert of_model["share_of_bandwidth"] > 0
     theirs, forward = result["rows"][:2]
     assert theirs["decode_ratio"] == theirs["prefill_ratio"] == 1.0
     assert forward["same_ids"]
