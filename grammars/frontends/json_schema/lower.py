@@ -22,7 +22,7 @@ from .load import load_schema
 from .normalise import Normaliser
 from .notes import Lowered
 from .number_parts import pointed_number, with_exponent
-from .numbers import bounded_number, bounds_the_sign, number_values
+from .numbers import between_bounds, bounded_number, bounds_the_sign, number_values
 from .objects import object_body
 from .prelude import Prelude, prelude_of, verbatim_string
 from .relax import left_out_notes, passes
@@ -237,6 +237,8 @@ class Lowering:
             self.kept.append(shape)
             return self.builder.alternation(built, self.checked(with_exponent(self.builder), (whole,)))
         self.kept.append(shape)
+        if not every:
+            return self.checked(between_bounds(self.builder, shape), (whole,))
         bounds = replace(shape, multiples=(), avoided=())
         bounded = bounded_number(self.builder, bounds, every=every, integral_fractions=integral)
         if isinstance(bounded, Problem):

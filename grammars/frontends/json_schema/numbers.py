@@ -10,12 +10,14 @@ from math import ceil, floor, lcm
 
 from ...errors import Problem
 from ...ir import Builder, NodeId
+from ...ir.utf8 import Fragment
 from .digits import Bound, TooManyStates, decimal_fragment
 from .number_parts import NONZERO, digits, exponent, mark
 from .shapes import NumberShape, NumberValue
 
 __all__ = [
     "as_decimal",
+    "between_bounds",
     "bounded_number",
     "bounds_the_sign",
     "common_multiple",
@@ -83,9 +85,21 @@ def bounded_number(builder: Builder, shape: NumberShape, *, every: bool, integra
         fraction_digits = max(1, *(-int(number.normalize().as_tuple().exponent) for number in multiples))
     key = (shape.low, shape.low_open, shape.high, shape.high_open, multiples, fraction_digits, every, shape.avoided)
     try:
-        positive, negative = _signed_fragments(*key)
+        return _with_signs(builder, *_signed_fragments(*key))
     except TooManyStates:
         return Problem(shape.pointer, "multipleOf", "together with the bounds this needs too large an automaton")
+
+
+def between_bounds(builder: Builder, shape: NumberShape) -> NodeId:
+    """Decimals without exponent between the bounds of a shape, with digits enough for its multiples; to be checked."""
+    multiples = common_multiple(shape.multiples, integer=shape.integer)
+    fraction_digits = max((-int(number.normalize().as_tuple().exponent) for number in multiples), default=None)
+    digits_after = None if fraction_digits is None else max(0, fraction_digits)
+    bounds = (shape.low, shape.low_open, shape.high, shape.high_open)
+    return _with_signs(builder, *_signed_fragments(*bounds, (), digits_after, False, ()))
+
+
+def _with_signs(builder: Builder, positive: Fragment | None, negative: Fragment | None) -> NodeId:
     parts = []
     if positive is not None:
         parts.append(builder.fragment(positive))
