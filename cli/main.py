@@ -11,6 +11,7 @@ from .commands.extract import extract
 from .commands.generate import generate
 from .commands.grammar import grammar, mask
 from .commands.plan import plan
+from .commands.test import test
 from .commands.warmup import warmup
 from .commands.watermark import watermark
 from .failures import EXIT_FAILED, EXIT_INTERRUPTED
@@ -33,6 +34,7 @@ cli.add_command(generate)
 cli.add_command(grammar)
 cli.add_command(mask)
 cli.add_command(plan)
+cli.add_command(test)
 cli.add_command(warmup)
 cli.add_command(watermark)
 

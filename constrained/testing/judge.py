@@ -34,6 +34,7 @@ class RepeatedName(ValueError):
 def read_json(text: str | bytes, *, repeated_names: bool = False) -> Any:
     """The value of a text, numbers exactly. Raises :class:`RepeatedName`, and ValueError for what is no JSON."""
     hook = None if repeated_names else _members
+    text = text.decode() if isinstance(text, bytes) else text
     return json.loads(text, parse_float=Decimal, parse_int=_whole, parse_constant=_no_constant, object_pairs_hook=hook)
 
 

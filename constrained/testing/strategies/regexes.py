@@ -159,7 +159,7 @@ def regexes(*, flags: bool = True, assertions: bool = False) -> st.SearchStrateg
     ``flags``: inline flags, of the whole pattern or of a group; ``assertions``: anchors, word boundaries, look-around.
     :func:`regex_cases` draws texts with them.
 
-    >>> from hypothesis import given, settings
-    >>> settings(max_examples=10, database=None)(given(regexes())(lambda pattern: re.compile(pattern)))()
+    >>> regexes().map(re.compile).is_empty
+    False
     """
     return regex_cases(flags=flags, assertions=assertions).map(lambda case: case.pattern)

@@ -120,7 +120,7 @@ def _walked(draw: st.DrawFn, grammar: CompiledGrammar) -> Any:
 
 
 _END = 256
-_MOST_BYTES = 200
+_MOST_BYTES = 160
 _SOONEST = (_END, *b'}]"0n:,')
 _RANK = {byte: _SOONEST.index(byte) if byte in _SOONEST else 300 + byte for byte in range(_END + 1)}
 """Bytes in the order in which they bring a JSON text to its end."""
