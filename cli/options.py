@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from .documents import decode_text
+from .loop_options import loop_keywords, loop_options
 from .sampling_options import sampling_keywords, sampling_options
 from .streams import stdout_to_stderr
 
@@ -268,6 +269,8 @@ class Generation:
     whitespace: str | None
     sampling: dict[str, Any]
     """Settings of the draw that were given, as arguments of the API."""
+    spending: dict[str, Any]
+    """The same of budgets and drafts."""
 
     def keywords(self) -> dict[str, Any]:
         """The arguments of ``Model.generate`` and ``Model.extract``; what was not given keeps their default."""
@@ -277,6 +280,7 @@ class Generation:
             "top_k": self.top_k,
             "seed": self.seed,
             **self.sampling,
+            **self.spending,
         }
         if self.max_tokens is not None:
             given["max_tokens"] = self.max_tokens
@@ -290,12 +294,13 @@ class Generation:
 def generation_settings(options: dict[str, Any]) -> Generation:
     """Collect the options of :func:`generation_options` from a command's keyword arguments."""
     options["sampling"] = sampling_keywords(options)
+    options["spending"] = loop_keywords(options)
     return Generation(**{name: options[name] for name in Generation.__dataclass_fields__})
 
 
 def generation_options(command: Command) -> Command:
     """Which model, on what, and how it draws."""
-    command = sampling_options(command)
+    command = loop_options(sampling_options(command))
     for option in reversed(
         (
             click.option(

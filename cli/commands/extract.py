@@ -6,7 +6,7 @@ import itertools
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -33,9 +33,12 @@ from ..streams import stdout_to_stderr
 
 if TYPE_CHECKING:
     from constrained.api import Model
+    from constrained.batches import GenerationRequest, Outcome
     from constrained.output_types import OutputType
 
 __all__ = ["extract"]
+
+_MOST_ROWS = 1024
 
 
 @click.command()
@@ -70,6 +73,13 @@ __all__ = ["extract"]
     is_flag=True,
     help='Write {"value": ..., "spans": ...}: which characters of the document each string is, by JSON pointer.',
 )
+@click.option(
+    "--batch",
+    default=1,
+    show_default=True,
+    type=click.IntRange(min=1, max=_MOST_ROWS),
+    help="Documents worked on side by side: more share each pass of the model, and wait longer for their results.",
+)
 @click.option("--out", "-o", type=NameParam(), metavar="FILE", help="A file for the results instead of stdout.")
 @reading_options
 @generation_options
@@ -81,6 +91,7 @@ def extract(
     prompt: str | None,
     text_field: str | None,
     spans: bool,
+    batch: int,
     out: str | None,
     **options: Any,
 ) -> None:
@@ -110,7 +121,7 @@ def extract(
         )
         total = None if any(is_json_lines(source, text_field) for source in sources) else len(sources)
         with Reporter(total=total, results=results) as reporter, _writer(results, path) as writer:
-            run = _Run(reporter, writer, output_type, settings, prompt, with_spans=spans)
+            run = _Run(reporter, writer, output_type, settings, prompt, with_spans=spans, batch=batch)
             try:
                 run.over(read_documents(sources, text_field=text_field))
             except KeyboardInterrupt:
@@ -174,6 +185,7 @@ class _Run:
         prompt: str | None,
         *,
         with_spans: bool,
+        batch: int,
     ) -> None:
         self._reporter = reporter
         self._writer = writer
@@ -181,6 +193,7 @@ class _Run:
         self._settings = settings
         self._prompt = prompt
         self._with_spans = with_spans
+        self._batch = batch
         self.finished = 0
         self.failed = 0
 
@@ -194,20 +207,31 @@ class _Run:
             return
         self._reporter.begin("loading the model")
         model = load_model(self._settings, say=self._reporter.say)
-        for item in itertools.chain([found], documents):
+        from constrained.batches import in_order
+
+        taken: dict[int, Document] = {}
+        requests = self._requests(model, itertools.chain([found], documents), taken)
+        for outcome in in_order(model.stream_many(requests, batch_size=self._batch)):
+            self._finish(model, taken.pop(outcome.index), outcome)
+
+    def _requests(
+        self, model: Model, items: Iterable[Document | Unreadable], taken: dict[int, Document]
+    ) -> Iterator[GenerationRequest]:
+        """What to ask of each document that can be read, which goes to ``taken`` by its place among these."""
+        places = itertools.count()
+        for item in items:
             self._reporter.begin(item.name)
             if isinstance(item, Unreadable):
                 self._fail(item.name, item.reason)
-            else:
-                self._extract(model, item)
+                continue
+            taken[next(places)] = item
+            yield model.extraction(item.text, self._output_type, instructions=self._prompt, **self._settings.keywords())
 
-    def _extract(self, model: Model, document: Document) -> None:
+    def _finish(self, model: Model, document: Document, outcome: Outcome) -> None:
         from constrained.spans import find_spans
 
         try:
-            result = model.extract(
-                document.text, self._output_type, instructions=self._prompt, **self._settings.keywords()
-            )
+            result = outcome.result
         except explained_errors() as error:
             self._fail(document.name, str(error))
             return

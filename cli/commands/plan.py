@@ -52,7 +52,7 @@ def plan(
     """Say what a generation costs at least: memory, times, and the price of an output token.
 
     Reads the model's sizes, not its weights, and measures this machine for a second: how fast it reads memory and how
-    fast it multiplies. Fails (exit code 1) where the memory or the model's context would not do.
+    fast it multiplies. Fails where the memory or the model's context would not do, and says what would.
 
     \b
     constrained plan --prompt-tokens 800 --max-tokens 300 --batch 8
@@ -107,6 +107,6 @@ def _table(costs: CostPlan, rates: Rates) -> str:
         ("decode", f"at least {costs.decode_seconds:.3f} s, {1e3 * costs.seconds_per_step:.2f} ms a pass"),
         ("bound by", costs.bound_by),
         ("output", f"at most {costs.tokens_per_second:,.1f} tokens/s; forced and copied tokens come on top"),
-        ("price", f"an output token costs as much time as {costs.output_to_input_ratio:,.0f} of the prompt"),
+        ("price", f"an output token costs as much time as {costs.output_to_input_ratio:,.1f} of the prompt"),
     )
     return "\n".join(f"{name:<16} {text}" for name, text in rows)

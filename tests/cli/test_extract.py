@@ -361,3 +361,24 @@ def test_usage_errors_exit_2_and_name_the_argument(folder: Path, arguments: list
     assert "Traceback" not in result.stderr
     for message in messages:
         assert message in result.stderr
+
+
+def test_documents_side_by_side_give_the_same_lines(extract: Any, folder: Path) -> None:
+    documents = folder / "many.jsonl"
+    documents.write_text("".join(f'{{"text": "order {number} of the user"}}\n' for number in range(7)) + "{]\n")
+    arguments = [str(documents), "--fields", FIELDS, "--temperature", "1"]
+    alone, together = extract(*arguments), extract(*arguments, "--batch", "3")
+    assert alone.exit_code == together.exit_code == 1
+    assert together.stdout == alone.stdout
+    assert alone.stdout.count("\n") == 7
+
+
+def test_a_budget_closes_the_output(extract: Any, folder: Path) -> None:
+    (folder / "a.txt").write_text("the name of the user")
+    arguments = [str(folder / "a.txt"), "--fields", "name: str, user: str", "--max-tokens", "24"]
+    closed = extract(*arguments, "--on-budget", "close")
+    assert closed.exit_code == 0
+    assert list(json.loads(closed.stdout)) == ["name", "user"]
+    refused = extract(*arguments[:-1], "3", "--on-budget", "close")
+    assert refused.exit_code == 1
+    assert "the shortest complete output that is known needs" in refused.stderr
