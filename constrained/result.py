@@ -46,6 +46,8 @@ class Usage:
     """How many of them turned out to be the output: so many tokens needed no pass of their own."""
     narrowed_masks: int = 0
     """Token bitmasks from which a budget took something, so that the output could still be completed."""
+    kv_bytes: int = 0
+    """Memory that its keys and values took in the end, what is shared with other rows included."""
     forward_passes: int
     """Passes of the model, prefill included (a long prompt counts once)."""
     prefill_seconds: float
@@ -69,11 +71,32 @@ class Usage:
         """Mean of the steps after the first; 0 if there was none."""
         return self.decode_seconds / self.decode_steps if self.decode_steps else 0.0
 
+    @property
+    def seconds_per_prompt_token(self) -> float:
+        """Mean over the tokens of the prompt that were computed."""
+        computed = self.prompt_tokens - self.cached_prompt_tokens
+        return self.prefill_seconds / computed if computed else 0.0
+
+    @property
+    def seconds_per_output_token(self) -> float:
+        """Mean over the output, forced and drafted tokens too, of the time after the prompt."""
+        written = self.sampled_tokens + self.forced_tokens - 1
+        return self.decode_seconds / written if written > 0 else 0.0
+
+    @property
+    def output_to_input_ratio(self) -> float:
+        """How many tokens of a prompt took as much time as one of the output; 0 where that was not measured."""
+        price = self.seconds_per_prompt_token
+        return self.seconds_per_output_token / price if price else 0.0
+
     def to_dict(self) -> dict[str, Any]:
         """As plain values, ready for JSON."""
         return asdict(self) | {
             "decode_steps": self.decode_steps,
             "seconds_per_decode_step": self.seconds_per_decode_step,
+            "seconds_per_prompt_token": self.seconds_per_prompt_token,
+            "seconds_per_output_token": self.seconds_per_output_token,
+            "output_to_input_ratio": self.output_to_input_ratio,
         }
 
 

@@ -239,6 +239,7 @@ class Row:
             cached_prompt_tokens=self.cached_prompt_tokens,
             drafted_tokens=self.drafted_tokens,
             accepted_tokens=self.accepted_tokens,
+            kv_bytes=0 if self.cache is None else self.cache.num_bytes,
             narrowed_masks=0 if self.budget is None else self.budget.narrowed_masks,
             forward_passes=self.forward_passes,
             prefill_seconds=self.prefill_seconds,

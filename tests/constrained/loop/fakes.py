@@ -32,6 +32,10 @@ class FakeCache:
     def length(self) -> int:
         return len(self.ids)
 
+    @property
+    def num_bytes(self) -> int:
+        return 4 * len(self.ids)
+
     def truncate(self, length: int) -> None:
         assert 0 <= length <= len(self.ids)
         del self.ids[length:]

@@ -194,3 +194,46 @@ def test_rows_with_and_without_a_grammar_share_the_steps() -> None:
         alone, in_batch = generate(engine, request), together[row]
         assert in_batch is not None
         assert (in_batch.token_ids, in_batch.stop_reason) == (alone.token_ids, alone.stop_reason)
+
+
+@settings(deadline=None, max_examples=60)
+@given(grammar=with_grammar, seed=st.integers(0, 10_000), temperature=st.sampled_from([0.0, 2.0]))
+def test_forced_ids_are_those_that_the_tokenizer_writes_after_their_left_context(
+    grammar: tuple[str, int, str], seed: int, temperature: float
+) -> None:
+    engine = replace(ENGINES[0], model=FakeModel(ENGINES[0].vocabulary.size, seed=seed))
+    sampling = SamplingConfig(temperature=temperature, seed=seed)
+    request = Request(prompt_ids=PROMPT, matcher=compiled(*grammar).matcher(), sampling=sampling, max_tokens=200)
+    matcher, written = compiled(*grammar).matcher(), list(PROMPT)
+    for step in generate_tokens(engine, [request]):
+        if step.result is not None and step.result.stop_reason == "length":
+            break  # cut off in the middle of forced text
+        drawn = len(step.token_ids) - step.num_forced
+        assert matcher.try_consume(step.token_ids[:drawn]) == drawn
+        written += step.token_ids[:drawn]
+        rest = list(step.token_ids[drawn:])
+        while rest:
+            expected = _as_the_tokenizer_writes(written, matcher.forced_bytes())
+            same = 0
+            while same < min(len(rest), len(expected)) and rest[same] == expected[same]:
+                same += 1
+            if same == 0:  # no token of the tokenizer's begins here: then it is the only one that is allowed
+                assert matcher.allowed_token_ids() == [rest[0]]
+                same = 1
+            assert matcher.try_consume(rest[:same]) == same
+            written += rest[:same]
+            del rest[:same]
+
+
+def _as_the_tokenizer_writes(left_ids: list[int], forced: bytes) -> list[int]:
+    """The ids of ``forced`` behind the text of ``left_ids``; none where a token reaches over the place."""
+    tokens = ENGINES[0].vocabulary.tokens
+    start = next((place for place in range(len(left_ids), 0, -1) if tokens[left_ids[place - 1]] is None), 0)
+    left = b"".join(tokens[token_id] or b"" for token_id in left_ids[start:])
+    ids = TOKENIZER.tokenize((left + forced).decode("utf-8", "ignore"))
+    end = 0
+    for place, token_id in enumerate(ids):
+        if end == len(left):
+            return ids[place:]
+        end += len(tokens[token_id] or b"")
+    return []

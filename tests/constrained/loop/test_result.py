@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import pytest
@@ -29,6 +30,15 @@ def test_steps_after_the_first_pass_are_decode_steps() -> None:
 def test_without_decode_steps_there_is_no_time_of_one(passes: int) -> None:
     usage = Usage(**{field: getattr(USAGE, field) for field in USAGE.__slots__} | {"forward_passes": passes})
     assert (usage.decode_steps, usage.seconds_per_decode_step) == (0, 0.0)
+
+
+def test_the_price_of_an_output_token_is_told_in_tokens_of_the_prompt() -> None:
+    usage = dataclasses.replace(USAGE, cached_prompt_tokens=4)
+    assert (usage.seconds_per_prompt_token, usage.seconds_per_output_token) == (0.1, 0.0625)
+    assert usage.output_to_input_ratio == 0.625
+    nothing = dataclasses.replace(USAGE, cached_prompt_tokens=9, sampled_tokens=0, forced_tokens=0)
+    assert (nothing.seconds_per_prompt_token, nothing.seconds_per_output_token) == (0.0, 0.0)
+    assert nothing.output_to_input_ratio == 0.0
 
 
 def test_a_result_goes_through_json() -> None:
