@@ -40,6 +40,8 @@ from .memory import (
     UNION_TOP,
     UNION_WORDS,
     UNIONS,
+    VIEW_SLOTS,
+    VIEWS,
     Memory,
 )
 from .registers import rehash_sets
@@ -147,6 +149,7 @@ def slide_configurations(memory: Memory, live: Int32Array, new_stacks: Int32Arra
     memory[NUM_MASKS] = 0
     memory[NUM_PENDING] = 0
     memory[GUARDED_WORDS] = 0
+    fill(memory, memory[VIEWS], memory[VIEWS] + VIEW_SLOTS, 0)
     memory[CONFIGURATION_TABLE_SIZE] = SMALLEST_TABLE
     rehash_configurations(memory)
     for index in range(len(live)):

@@ -71,6 +71,8 @@ from .memory import (
     UNKNOWN,
     VERBATIM_EDGES,
     VERBATIM_SHIFT,
+    VIEW_SLOTS,
+    VIEWS,
     Memory,
 )
 from .registers import NO_STACK, add_element, is_complete, open_register, stacks_that_take
@@ -96,6 +98,7 @@ def clear_configurations(memory: Memory) -> None:
     fill(memory, table, table + memory[CONFIGURATION_TABLE_SIZE], 0)
     memory[NUM_CONFIGURATIONS] = 1
     memory[NUM_ITEMS] = 0
+    fill(memory, memory[VIEWS], memory[VIEWS] + VIEW_SLOTS, 0)
 
 
 @subroutine

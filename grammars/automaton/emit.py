@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ..ir.json_character import character_table
 from ..ir.nodes import IR, UNBOUNDED, Int32Array, Kind
-from ..jit import kernel, subroutine
+from ..jit import inlined, kernel, subroutine
 from .draft import (
     BUFFER,
     BUFFER_WORDS,
@@ -175,6 +175,13 @@ def emit_repeat(
         here = after
 
 
+@inlined
+def note_text_ahead(draft: Draft, characters: int, state: int) -> None:
+    """So many characters of string text may follow in a state, which the edges there are a way for themselves."""
+    draft[draft[CAPACITIES] + state] = UNBOUNDED_CAPACITY if characters == UNBOUNDED else characters
+    draft[draft[FLAGS] + state] |= TAKES_TEXT
+
+
 @kernel
 def emit_all(
     draft: Draft, nodes: Int32Array, children: Int32Array, data: Int32Array, fragments: Int32Array,
@@ -201,6 +208,8 @@ def emit_all(
         kind, a, b, c = nodes[node, 0], nodes[node, 1], nodes[node, 2], nodes[node, 3]
         if kind == _EPSILON:
             add_edge(draft, source, 1, 0, target)
+            if a != 0:
+                note_text_ahead(draft, a, target)
         elif kind == _LITERAL:
             emit_literal(draft, data, a, a + b, source, target)
         elif kind == _LITERALS:

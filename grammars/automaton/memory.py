@@ -11,6 +11,7 @@ Layout, all counts in int32 words::
            | configurations | items | configuration table                           automaton/configurations.py
            | transitions | guarded                                                  automaton/transitions.py
            | pending | masks | walk path                                            masks/walk.py, masks/narrow.py
+           | views                                                                  masks/near_text.py
            | states | byte edges | epsilon edges | call edges | steps | registers   the network, never written
            | closure | closure queue | closure states | passed | blocked            automaton/configurations.py
            | sets | set table                                                       automaton/registers.py
@@ -18,7 +19,7 @@ Layout, all counts in int32 words::
            | verbatim slices | verbatim work                                        masks/verbatim.py
 
 Beside each line stands the file whose kernels write there; ``automaton/collect.py`` alone writes to all when it makes
-room. The first four lines depend on :class:`~grammars.limits.Limits` and the vocabulary, the others on the grammar.
+room. The first five lines depend on :class:`~grammars.limits.Limits` and the vocabulary, the others on the grammar.
 """
 
 from __future__ import annotations
@@ -121,6 +122,8 @@ FIRST_VERBATIM: Final = 69  # states from this number on are those of documents
 NUM_VERBATIMS: Final = 70
 VERBATIM_WAITING: Final = 71
 
+VIEWS: Final = 60  # direct-mapped memo of what text does from a configuration: the configurations, then the views
+
 HEADER_WORDS: Final = 80
 
 STACK_WORDS: Final = 4
@@ -139,6 +142,8 @@ VERBATIM_WORK_WORDS: Final = 3
 MOST_VERBATIM_WORK: Final = 16_384
 REGISTER_WORDS: Final = 5  # and the bits of what it requires, see automaton/registers.py
 SET_WORDS: Final = 3  # and its bits
+VIEW_SLOTS: Final = 512
+VIEW_WORDS: Final = 28
 GUARDED_WORDS_RESERVED: Final = 1 << 20
 PENDING_RESERVED: Final = 1 << 21
 
@@ -253,6 +258,7 @@ def layout(limits: Limits, num_words: int) -> dict[int, int]:
         PENDING: PENDING_WORDS * PENDING_RESERVED,
         MASKS: num_words * (limits.max_cached_masks + 1),  # the last is for masks that guards narrow
         WALK_PATH: WALK_PATH_WORDS,
+        VIEWS: VIEW_SLOTS * (1 + VIEW_WORDS),
     }
 
 

@@ -24,6 +24,7 @@ __all__ = [
     "difference",
     "from_ranges",
     "intersection",
+    "meets",
     "union",
 ]
 
@@ -94,6 +95,21 @@ def intersection(left: Charset, right: Charset) -> Charset:
 def contains(outer: Charset, inner: Charset) -> bool:
     """Whether every member of ``inner`` is in ``outer``."""
     return not _subtract(inner, outer)
+
+
+def meets(left: Charset, right: Charset) -> bool:
+    """Whether the sets have a member in common.
+
+    >>> meets(((97, 99),), ((99, 100),)), meets(((97, 99),), ((100, 101),))
+    (True, False)
+    """
+    place = 0
+    for low, high in left:
+        while place < len(right) and right[place][1] < low:
+            place += 1
+        if place < len(right) and right[place][0] <= high:
+            return True
+    return False
 
 
 ANY: Charset = _subtract(((0, MAX_CODE_POINT),), (_SURROGATES,))

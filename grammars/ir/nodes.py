@@ -44,7 +44,8 @@ class Kind(IntEnum):
     NEVER = 0
     """Matches nothing at all."""
     EPSILON = 1
-    """Matches the empty text."""
+    """Matches the empty text. a: so many characters of string text may follow, whatever they are (see
+    :meth:`~grammars.ir.builder.Builder.text_ahead`), ``UNBOUNDED`` for any number; 0 says nothing."""
     LITERAL = 2
     """a: offset into ``data``, b: length in bytes (at least one)."""
     FRAGMENT = 3

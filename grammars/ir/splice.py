@@ -74,7 +74,7 @@ class _Splicing:
             case Kind.NEVER:
                 return builder.never
             case Kind.EPSILON:
-                return builder.epsilon
+                return builder.text_ahead(first)
             case Kind.LITERAL:
                 return builder.literal(self.data[first : first + second])
             case Kind.FRAGMENT:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..automaton.memory import FULL_PENDING, MAX_PENDING, NUM_PENDING, PENDING, PENDING_WORDS, Memory
 from ..jit import inlined
 
-__all__ = ["note_pending", "set_bit"]
+__all__ = ["count_bits", "note_pending", "set_bit"]
 
 
 @inlined
@@ -28,3 +28,12 @@ def note_pending(memory: Memory, node: int, configuration: int, inside: int) -> 
     memory[words + 2] = inside
     memory[NUM_PENDING] = place + 1
     return 0
+
+
+@inlined
+def count_bits(word: int) -> int:
+    """How many bits of a word are 1, by sums of neighbours: of two bits, of four, of eight."""
+    pairs = (word & 0xFFFFFFFF) - (word >> 1 & 0x55555555)
+    fours = (pairs & 0x33333333) + (pairs >> 2 & 0x33333333)
+    eights = (fours + (fours >> 4)) & 0x0F0F0F0F
+    return (eights * 0x01010101 & 0xFFFFFFFF) >> 24

@@ -58,6 +58,7 @@ from ..vocabulary.tables import (
 )
 from ..vocabulary.trie import DEPTH_SHIFT, TOKEN_MASK
 from .bits import note_pending, set_bit
+from .near_text import NOT_NEAR, near_text
 from .verbatim import CONFLICT, holds_verbatim, others_of, walk_documents
 
 __all__ = ["consume_agreed", "consume_token", "fill_bitmask", "forget_masks"]
@@ -192,8 +193,11 @@ def walk_tokens(memory: Memory, tables: Memory, configuration: int, mask: int) -
                 if status < 0 or memory[NUM_PENDING] == noted:
                     return status
                 memory[NUM_PENDING] = noted  # guards are asked of whole tokens
-    else:
-        fill(memory, mask, mask + num_words, 0)
+    if roots == tables[ROOTS]:
+        if near_text(memory, tables, configuration, mask) == NOT_NEAR:
+            fill(memory, mask, mask + num_words, 0)
+        else:
+            roots += OTHERS
     return walk_trie(memory, tables, roots, configuration, mask)
 
 

@@ -18,7 +18,7 @@ from ..ir.nodes import Int32Array
 
 __all__ = ["cache_folder", "load_tables", "store_tables"]
 
-FORMAT = "constrained-tables-2"
+FORMAT = "constrained-tables-3"
 """Raise the number when the layout of the tables changes."""
 
 

@@ -2,7 +2,8 @@
 
 Layout in words::
 
-    header | roots of four tries | nodes of all | token offsets | token bytes | slices | twins | end tokens | rests
+    header | roots of four tries | nodes of all | token offsets | token bytes | slices | leads | twins | end tokens
+           | rests
 
 The tries: all tokens; those that are not string text; of these, those that do not even begin with text; and the *rests*
 of those that do, what is left of them behind their text. Wherever any text leads back to one state, all tokens with
@@ -20,7 +21,7 @@ import numpy as np
 from ..errors import VocabularyError
 from ..ir.nodes import Int32Array
 from ..jit import kernel
-from .text import text_length
+from .text import NUM_LEADS, lead_of_byte, text_length
 from .trie import LONGEST_TOKEN, MOST_TOKENS, build_trie, root_nodes
 
 __all__ = ["build_tables"]
@@ -39,6 +40,7 @@ NUM_END_TOKENS: Final = 10
 RESTS: Final = 11  # where the tokens of each rest begin in REST_TOKENS, and the end of the last
 NUM_RESTS: Final = 12
 REST_TOKENS: Final = 13  # the ids of the tokens, by rest
+LEAD_TOKENS: Final = 14  # row n: the tokens of text in which a character begins with the byte of number n
 TABLE_HEADER: Final = 16
 
 OTHERS: Final = 256  # from ROOTS to the roots of the tokens that are not text
@@ -51,8 +53,14 @@ LONGEST_TEXT: Final = NUM_SLICES - 2
 
 
 @kernel
-def fill_slices(data: Int32Array, offsets: Int32Array, lengths: Int32Array, slices: Int32Array) -> None:
-    """Set bits in ``slices`` (NUM_SLICES, words; zeros), and ``lengths`` (V,): characters of text, -1 if it is not."""
+def fill_slices(
+    data: Int32Array, offsets: Int32Array, lengths: Int32Array, slices: Int32Array, leads: Int32Array
+) -> None:
+    """Set ``lengths`` (V,): characters of text, -1 if it is not; and bits of text tokens, where all were zeros.
+
+    ``slices`` (NUM_SLICES, words): by how many characters they have at most; ``leads`` (NUM_LEADS, words): by the bytes
+    that these begin with.
+    """
     for token in range(len(lengths)):
         count = -1
         if offsets[token + 1] > offsets[token]:
@@ -61,7 +69,11 @@ def fill_slices(data: Int32Array, offsets: Int32Array, lengths: Int32Array, slic
             count = -1
         lengths[token] = count
         if count > 0:
-            slices[count, token >> 5] |= np.int32(1) << np.int32(token & 31)
+            bit = np.int32(1) << np.int32(token & 31)
+            slices[count, token >> 5] |= bit
+            for place in range(offsets[token], offsets[token + 1]):
+                if not 0x80 <= data[place] < 0xC2:  # no continuation of a character
+                    leads[lead_of_byte(data[place]), token >> 5] |= bit
     for row in range(1, NUM_SLICES):
         for word in range(slices.shape[1]):
             slices[row, word] |= slices[row - 1, word]
@@ -81,7 +93,8 @@ def build_tables(tokens: Sequence[bytes | None], end_token_ids: Sequence[int]) -
     num_words = (len(texts) + 31) // 32
     lengths = np.empty(len(texts), np.int32)
     slices = np.zeros((NUM_SLICES, num_words), np.int32)
-    fill_slices(data, offsets, lengths, slices)
+    leads = np.zeros((NUM_LEADS, num_words), np.int32)
+    fill_slices(data, offsets, lengths, slices, leads)
     order = np.array(sorted((id for id, text in enumerate(texts) if text), key=texts.__getitem__), np.int32)
     nodes, twins = build_trie(data, offsets, order)
     others = order[lengths[order] < 0]
@@ -93,6 +106,7 @@ def build_tables(tokens: Sequence[bytes | None], end_token_ids: Sequence[int]) -
         TOKEN_OFFSETS: offsets,
         TOKEN_BYTES: data,
         SLICES: slices.reshape(-1),
+        LEAD_TOKENS: leads.reshape(-1),
         TWINS: twins,
         END_TOKENS: np.array(sorted(set(end_token_ids)), np.int32),
         RESTS: np.cumsum([0, *map(len, rests.values())], dtype=np.int32),

@@ -2,10 +2,27 @@
 
 from __future__ import annotations
 
-from ..ir.nodes import Int32Array
-from ..jit import subroutine
+from typing import Final
 
-__all__ = ["text_length"]
+from ..ir.nodes import Int32Array
+from ..jit import inlined, subroutine
+
+__all__ = ["NUM_LEADS", "byte_of_lead", "continuation_range", "kind_of_lead", "lead_of_byte", "text_length"]
+
+NUM_LEADS: Final = 147
+"""Bytes that a character of text may begin with, 20 to 7F and C2 to F4, and the two that it may not, 22 and 5C."""
+
+
+@inlined
+def lead_of_byte(byte: int) -> int:
+    """The number of a byte among those that a character may begin with."""
+    return byte - 0x20 if byte < 0x80 else byte - 0xC2 + 96
+
+
+@inlined
+def byte_of_lead(lead: int) -> int:
+    """The byte with a number; undoes :func:`lead_of_byte`."""
+    return lead + 0x20 if lead < 96 else lead - 96 + 0xC2
 
 
 @subroutine
@@ -18,6 +35,13 @@ def continuation_range(lead: int) -> tuple[int, int, int]:
     if 0xF0 <= lead <= 0xF4:
         return 3, 0x90 if lead == 0xF0 else 0x80, 0x8F if lead == 0xF4 else 0xBF
     return 0, 1, 0
+
+
+@subroutine
+def kind_of_lead(lead: int) -> int:
+    """A number for what :func:`continuation_range` says: bytes of one kind may be followed by the same bytes."""
+    more, low, high = continuation_range(lead)
+    return more << 16 | low << 8 | high
 
 
 @subroutine

@@ -14,6 +14,7 @@ from ..builder import Builder
 from ..charset import Charset
 from ..nodes import Kind, NodeId
 from .dfa import Dfa, is_empty
+from .text_ahead import text_ahead
 
 __all__ = ["append_rules", "rules_of"]
 
@@ -21,13 +22,14 @@ _Ints = npt.NDArray[np.int64]
 
 
 def append_rules(
-    builder: Builder, sources: _Ints, letters: _Ints, targets: _Ints, ends: npt.NDArray[np.bool_]
+    builder: Builder, sources: _Ints, letters: _Ints, targets: _Ints, ends: npt.NDArray[np.bool_], ahead: _Ints
 ) -> _Ints:
     """Add R rules to a builder; the nodes that call them, (R,).
 
     Edge e (E of them) lets rule ``sources[e]`` go on by the node ``letters[e]`` and rule ``targets[e]``, or by the node
     ``-1 - targets[e]`` where that is negative; a rule of ``ends`` (R,) may also end. What a rule calls should have a
     lower number than the rule where there is no cycle: then whoever reads the nodes in order knows what they call.
+    ``ahead`` (R,) is what :meth:`~grammars.ir.builder.Builder.text_ahead` promises at the start of each.
     """
     num_rules, num_edges = len(ends), len(sources)
     order = np.argsort(sources, kind="stable")
@@ -36,7 +38,7 @@ def append_rules(
     backward = targets >= sources  # children come before their parents, so these have calls of their own
     first_call = len(builder._nodes) // 4
     first_node = first_call + int(backward.sum())
-    if first_node + num_edges + 2 * num_rules > builder.limits.max_nodes:
+    if first_node + num_edges + 3 * num_rules > builder.limits.max_nodes:
         raise LimitExceeded("max_nodes", builder.limits.max_nodes, "the grammar")
     first_edge = np.cumsum(counts) - counts
     starts = first_node + first_edge + 2 * np.arange(num_rules)
@@ -73,9 +75,26 @@ def append_rules(
     builder._nodes.frombytes(early.tobytes())
     builder._nodes.frombytes(nodes.tobytes())
     builder._children.frombytes(np.concatenate([pairs.ravel(), listed]).astype(np.int32).tobytes())
-    builder._rules.frombytes(bodies.astype(np.int32).tobytes())
+    builder._rules.frombytes(_promising(builder, bodies, ahead).astype(np.int32).tobytes())
     builder._rule_names.extend(["state"] * num_rules)
     return calls
+
+
+def _promising(builder: Builder, bodies: _Ints, ahead: _Ints) -> _Ints:
+    """The nodes ``bodies``, behind the promises of text ahead that there are."""
+    promised = np.flatnonzero(ahead)
+    if not len(promised):
+        return bodies
+    promises = {number: builder.text_ahead(number) for number in set(ahead[promised].tolist())}
+    pairs = np.stack([np.array([promises[number] for number in ahead[promised].tolist()]), bodies[promised]], axis=1)
+    nodes = np.zeros((len(promised), 4), np.int32)
+    nodes[:, 0], nodes[:, 2] = Kind.SEQUENCE, 2
+    nodes[:, 1] = len(builder._children) + 2 * np.arange(len(promised))
+    bodies = bodies.copy()
+    bodies[promised] = len(builder._nodes) // 4 + np.arange(len(promised))
+    builder._children.frombytes(pairs.astype(np.int32).tobytes())
+    builder._nodes.frombytes(nodes.tobytes())
+    return bodies
 
 
 class _Edges(NamedTuple):
@@ -85,6 +104,7 @@ class _Edges(NamedTuple):
     letters: _Ints
     targets: _Ints
     ends: npt.NDArray[np.bool_]
+    ahead: _Ints
     charsets: tuple[Charset, ...]
     start: int
 
@@ -112,7 +132,8 @@ def _edges_of(dfa: Dfa) -> _Edges:
     ]
     sources, letters, targets = np.array(rows, np.int64).reshape(-1, 3).T
     ends = np.array([bool(dfa.accepting[state]) for state in number])
-    return _Edges(sources, letters, targets, ends, tuple(charsets), number[dfa.start])
+    ahead = np.array([text_ahead(dfa)[state] for state in number])
+    return _Edges(sources, letters, targets, ends, ahead, tuple(charsets), number[dfa.start])
 
 
 def rules_of(dfa: Dfa, builder: Builder, characters: Callable[[Charset], NodeId]) -> NodeId:
@@ -122,4 +143,5 @@ def rules_of(dfa: Dfa, builder: Builder, characters: Callable[[Charset], NodeId]
     edges = _edges_of(dfa)
     nodes = np.array([characters(members) for members in edges.charsets], np.int64)
     letters = nodes[edges.letters] if len(nodes) else edges.letters
-    return NodeId(int(append_rules(builder, edges.sources, letters, edges.targets, edges.ends)[edges.start]))
+    calls = append_rules(builder, edges.sources, letters, edges.targets, edges.ends, edges.ahead)
+    return NodeId(int(calls[edges.start]))

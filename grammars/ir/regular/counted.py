@@ -18,6 +18,7 @@ from ..charset import Charset
 from ..nodes import NodeId, RuleId
 from .bulk import append_rules
 from .dfa import Dfa, is_empty
+from .text_ahead import counted_text_ahead, text_ahead
 from .write import to_node
 
 __all__ = ["counted_node", "has_length"]
@@ -204,7 +205,10 @@ class _Writer:
             ends[mine[mine >= 0]] = True
         none = np.empty(0, np.int64)
         edges = [np.concatenate([none, *parts]) for parts in (sources, letters, targets)]
-        calls = append_rules(builder, edges[0], edges[1], edges[2], ends)
+        ahead = np.zeros(self.num_rules, np.int64)
+        text = counted_text_ahead(counting.dfa, counting.alive, counting.free & counting.alive)
+        ahead[self.number[counting.counted]] = text[counting.counted]
+        calls = append_rules(builder, edges[0], edges[1], edges[2], ends, ahead)
         return NodeId(int(calls[self.number[0, counting.dfa.start]]))
 
     def _free_calls(self) -> dict[int, NodeId]:
@@ -224,5 +228,6 @@ class _Writer:
             ]
             if counting.dfa.accepting[state]:
                 ways.append(builder.epsilon)
-            builder.define_rule(rule, builder.alternation(*ways))
+            promise = builder.text_ahead(text_ahead(counting.dfa)[state])
+            builder.define_rule(rule, builder.sequence(promise, builder.alternation(*ways)))
         return {state: builder.call(rule) for state, rule in rules.items()}

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from ...errors import GrammarError
 from ...limits import DEFAULT_LIMITS, Limits
 from ..builder import Builder
-from ..charset import Charset, union
+from ..charset import JSON_TEXT, Charset, contains, union
 from ..nodes import NodeId
 from ..utf8 import Fragment
 from .budget import Budget
 from .dfa import Dfa, is_empty
 from .nfa import Nfa
+from .text_ahead import text_ahead
 
 __all__ = ["to_fragment", "to_node"]
 
@@ -28,6 +29,8 @@ class _Graph:
     ways: list[Ways]
     accepting: list[bool]
     start: int
+    ahead: tuple[int, ...]
+    """So many characters of string text may follow; 0: not known."""
 
 
 def to_node(automaton: Dfa | Nfa, builder: Builder, *, characters: Callable[[Charset], NodeId] | None = None) -> NodeId:
@@ -49,7 +52,7 @@ def to_node(automaton: Dfa | Nfa, builder: Builder, *, characters: Callable[[Cha
 
 def _graph_of_dfa(dfa: Dfa) -> _Graph:
     ways = [[(target - 1, members) for target, members in edges] for edges in dfa.edges()[1:]]
-    return _Graph(ways, dfa.accepting[1:].tolist(), dfa.start - 1)
+    return _Graph(ways, dfa.accepting[1:].tolist(), dfa.start - 1, text_ahead(dfa)[1:])
 
 
 def _graph_of_nfa(nfa: Nfa, limits: Limits = DEFAULT_LIMITS) -> _Graph:
@@ -89,11 +92,11 @@ def _trimmed(ways: list[Ways], accepting: list[bool]) -> _Graph:
                 alive[state] = True
                 todo.append(state)
     if not alive[0]:
-        return _Graph([], [], 0)
+        return _Graph([], [], 0, ())
     kept = [state for state, lives in enumerate(alive) if lives]
     number = {state: index for index, state in enumerate(kept)}
     kept_ways = [[(number[target], members) for target, members in ways[state] if alive[target]] for state in kept]
-    return _Graph(kept_ways, [accepting[state] for state in kept], 0)
+    return _Graph(kept_ways, [accepting[state] for state in kept], 0, (0,) * len(kept))
 
 
 class _Writer:
@@ -103,6 +106,7 @@ class _Writer:
         self.builder = builder
         self.characters = characters
         self.accepting = graph.accepting
+        self.ahead = graph.ahead
         self.start = graph.start
         self.loops = [
             next((members for target, members in out if target == state), ()) for state, out in enumerate(graph.ways)
@@ -152,13 +156,21 @@ class _Writer:
                 seen.add(target)
                 stack.append((target, iter(self.ways[self.chain(target)[-1]])))
 
+    def loop(self, state: int) -> NodeId:
+        """Any number of the characters that stay in a state."""
+        character = self.character(self.loops[state])
+        if not contains(self.loops[state], JSON_TEXT):  # of all text a repeat knows what may follow
+            character = self.builder.sequence(character, self.builder.text_ahead(self.ahead[state]))
+        return self.builder.repeat(character, 0)
+
     def write(self, head: int) -> None:
         builder = self.builder
         parts: list[NodeId] = []
         chain = self.chain(head)
         for state in chain:
+            parts.append(builder.text_ahead(self.ahead[state]))
             if self.loops[state]:
-                parts.append(builder.repeat(self.character(self.loops[state]), 0))
+                parts.append(self.loop(state))
             if state != chain[-1]:
                 parts.append(self.character(self.ways[state][0][1]))
         last = chain[-1]
