@@ -28,7 +28,7 @@ from .limits import DEFAULT_LIMITS
 from .masks.batch import keep_bitmask, walk_rows
 from .masks.narrow import begin_narrowing, end_narrowing, walk_again
 from .masks.pending import any_inside, find_place, list_odd, token_below
-from .masks.walk import consume_agreed, consume_token, fill_bitmask, forget_masks
+from .masks.walk import consume_agreed, consume_token, fill_bitmask, forget_masks, list_places
 from .vocabulary import Vocabulary
 from .vocabulary.trie import write_trie
 
@@ -86,6 +86,7 @@ def warm_machine() -> None:
     prepare(keep_bitmask, words, 0, bitmask, 0)
     prepare(transfer, words, words, 0, words)
     prepare(forget_masks, words)
+    prepare(list_places, words, words, 0)
     assert Vocabulary.from_bytes([b"a", b"b"], eos_token_ids=[]).tables.size
 
 

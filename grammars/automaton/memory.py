@@ -161,6 +161,7 @@ END_PENDING: Final = 7
 ACCEPTING: Final = 1  # the text so far is complete
 ONLY_TEXT: Final = 2  # no way on but CAPACITY takes characters of string text
 HOLDS_VERBATIM: Final = 4  # some item is a state of a document
+UNLISTED: Final = 8  # the places noted are of rests of tokens: the real ones are listed when they are asked for
 
 # offsets inside a network state's record
 FIRST_EDGE: Final = 0

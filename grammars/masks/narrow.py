@@ -19,11 +19,14 @@ from ..automaton.memory import (
     DEAD,
     END_PENDING,
     FIRST_PENDING,
+    FLAGS,
+    FULL_PENDING,
     MASK_ROW,
     MASKS,
     MAX_MASKS,
     NUM_PENDING,
     NUM_WORDS,
+    UNLISTED,
     Memory,
     wrap,
 )
@@ -36,7 +39,7 @@ from ..vocabulary.tables import NODES, NUM_TWINS, TWINS
 from ..vocabulary.trie import TOKEN_MASK
 from .bits import set_bit
 from .pending import BEYOND, INSIDE, SPELLED, Place, any_inside, find_place, guards_asked, list_odd, place_at
-from .walk import walk_subtree
+from .walk import list_places, walk_subtree
 
 __all__ = ["Asked", "Narrower"]
 
@@ -113,6 +116,13 @@ class Narrower:
         """
         memory = self.memory
         asked = self.asked_at(configuration)
+        if asked.are_unlisted:
+            if asked.has_nothing_to_ask(judge):
+                return 0
+            status = self._list(configuration)
+            if status < 0:
+                return status
+            asked = self.asked_at(configuration)
         places = asked.to_ask(judge)
         kept = int(memory[NUM_PENDING])
         status, narrowed = 0, False
@@ -150,12 +160,21 @@ class Narrower:
 
     def denied(self, configuration: int, judge: Judge) -> list[int]:
         """The guards that do not agree somewhere in the walk of a configuration's bitmask, which must be known."""
+        if self.asked_at(configuration).are_unlisted and self._list(configuration) < 0:
+            raise self.machine.limit_reached(FULL_PENDING)
         begins: list[tuple[int, int]] = []
         found: dict[int, None] = {}
         for place in self.asked_at(configuration).everywhere():
             begin = self._begin(begins, place)
             found.update((guard, None) for guard in place.guards if not judge.agrees(guard, place.ahead, begin))
         return list(found)
+
+    def _list(self, configuration: int) -> int:
+        """List the real places of a configuration; negative when a table is full."""
+        status = int(list_places(self.memory, self.tables, configuration))
+        if status == 0:
+            del self._asked[configuration]
+        return status
 
     def _begin(self, begins: list[tuple[int, int]], place: Place) -> int:
         """How many bytes of a place come before the JSON that begins in them, -1 if none does."""
@@ -177,7 +196,8 @@ class Narrower:
         if asked is None:
             record = int(self.memory[CONFIGURATIONS]) + CONFIGURATION_WORDS * configuration
             first, end = int(self.memory[record + FIRST_PENDING]), int(self.memory[record + END_PENDING])
-            asked = self._asked[configuration] = Asked(self, first, end)
+            are_unlisted = bool(self.memory[record + FLAGS] & UNLISTED)
+            asked = self._asked[configuration] = Asked(self, first, end, are_unlisted=are_unlisted)
         return asked
 
 
@@ -202,9 +222,11 @@ def canonical_ending(ahead: bytes, *, in_string: bool) -> bytes | None:
 class Asked:
     """The places of one bitmask, and which of them are asked about."""
 
-    def __init__(self, narrower: Narrower, first: int, end: int) -> None:
+    def __init__(self, narrower: Narrower, first: int, end: int, *, are_unlisted: bool) -> None:
         self.memory, self.tables = narrower.memory, narrower.tables
         self.first, self.end = first, end
+        self.are_unlisted = are_unlisted
+        """Whether the places are those of rests of tokens: they say which guards are asked, and not at which tokens."""
         self.guards: Iterable[int] = range(narrower.num_guards)
         """The guards that are asked at them."""
         if narrower.num_guards > 1:
@@ -229,6 +251,13 @@ class Asked:
     def everywhere(self) -> Iterable[Place]:
         """All places, in order."""
         return map(self.place, range(self.first, self.end))
+
+    def has_nothing_to_ask(self, judge: Judge) -> bool:
+        """Whether every guard agrees, wherever it may be asked."""
+        if self.has_marks or self.has_inside:
+            return False
+        ahead = judge.denied_ahead(self.guards)
+        return ahead.plain is not None and not (ahead.plain or ahead.spelled or ahead.beyond)
 
     def to_ask(self, judge: Judge) -> Iterable[Place]:
         """The places where some guard may not agree, in order."""

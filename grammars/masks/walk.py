@@ -30,6 +30,7 @@ from ..automaton.memory import (
     ONLY_TEXT,
     TRANSITIONS,
     UNBOUNDED_CAPACITY,
+    UNLISTED,
     WALK_PATH,
     Memory,
 )
@@ -61,7 +62,7 @@ from .bits import note_pending, set_bit
 from .near_text import NOT_NEAR, near_text
 from .verbatim import CONFLICT, holds_verbatim, others_of, walk_documents
 
-__all__ = ["consume_agreed", "consume_token", "fill_bitmask", "forget_masks"]
+__all__ = ["consume_agreed", "consume_token", "fill_bitmask", "forget_masks", "list_places"]
 
 
 @subroutine
@@ -126,12 +127,9 @@ def walk_trie(memory: Memory, tables: Memory, roots: int, configuration: int, ma
 
 @subroutine
 def text_loop(memory: Memory, configuration: int) -> int:
-    """The configuration that all string text leads to and that it stays in, 0 if there is none, or what is full.
-
-    Where a guard is asked at the closing quote there is none: guards are asked of whole tokens.
-    """
+    """The configuration that all string text leads to and that it stays in, 0 if there is none, or what is full."""
     loop = transition(memory, configuration, 0x61)
-    if loop <= FIRST_GUARDED or loop == DEAD or (loop > 0 and transition(memory, loop, 0x22) <= FIRST_GUARDED):
+    if loop <= FIRST_GUARDED or loop == DEAD:
         return 0
     for turn in range(2):
         here = configuration if turn == 0 else loop
@@ -176,6 +174,7 @@ def walk_tokens(memory: Memory, tables: Memory, configuration: int, mask: int) -
     """Write the tokens that the configuration allows into a bitmask, twins and end tokens apart; negative when full."""
     num_words = memory[NUM_WORDS]
     record = memory[CONFIGURATIONS] + CONFIGURATION_WORDS * configuration
+    memory[record + FLAGS] &= ~UNLISTED
     capacity = memory[record + CAPACITY]
     roots = tables[ROOTS]
     if capacity > 0:
@@ -190,9 +189,9 @@ def walk_tokens(memory: Memory, tables: Memory, configuration: int, mask: int) -
             if loop > 0:
                 noted = memory[NUM_PENDING]
                 status = walk_rests(memory, tables, configuration, loop, mask)
-                if status < 0 or memory[NUM_PENDING] == noted:
-                    return status
-                memory[NUM_PENDING] = noted  # guards are asked of whole tokens
+                if memory[NUM_PENDING] > noted:
+                    memory[record + FLAGS] |= UNLISTED
+                return status
     if roots == tables[ROOTS]:
         if near_text(memory, tables, configuration, mask) == NOT_NEAR:
             fill(memory, mask, mask + num_words, 0)
@@ -269,6 +268,22 @@ def fill_bitmask(memory: Memory, tables: Memory, configuration: int, bitmask: To
         memory[NUM_MASKS] = place + 1
     copy_words(bitmask[row], 0, memory, memory[MASKS] + place * num_words, num_words)
     return 1 if memory[record + END_PENDING] > memory[record + FIRST_PENDING] else 0
+
+
+@kernel
+def list_places(memory: Memory, tables: Memory, configuration: int) -> int:
+    """Note at which tokens guards are asked, of a configuration whose places are UNLISTED. Negative when full."""
+    record = memory[CONFIGURATIONS] + CONFIGURATION_WORDS * configuration
+    first = memory[NUM_PENDING]
+    scratch = memory[MASKS] + memory[MAX_MASKS] * memory[NUM_WORDS]
+    status = walk_trie(memory, tables, tables[ROOTS] + OTHERS, configuration, scratch)
+    if status < 0:
+        memory[NUM_PENDING] = first
+        return status
+    memory[record + FIRST_PENDING] = first
+    memory[record + END_PENDING] = memory[NUM_PENDING]
+    memory[record + FLAGS] &= ~UNLISTED
+    return 0
 
 
 @kernel
