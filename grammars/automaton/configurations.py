@@ -57,6 +57,7 @@ from .memory import (
     NUM_PASSED,
     NUM_STATES,
     ONLY_TEXT,
+    OUT_OF_SIGHT,
     PASSED,
     STACK_EDGES,
     STACK_WORDS,
@@ -80,7 +81,14 @@ from .stacks import push, union
 from .verbatim import first_way, last_way, may_leave
 from .words import fill, mix, rehash, same_words
 
-__all__ = ["add_item", "clear_configurations", "close_closure", "open_closure", "rehash_configurations"]
+__all__ = [
+    "add_item",
+    "clear_configurations",
+    "close_closure",
+    "find_or_add_configuration",
+    "open_closure",
+    "rehash_configurations",
+]
 
 _GUARD = int(Kind.GUARD)
 _OPEN, _TEST, _ADD, _CLOSE = (
@@ -173,9 +181,12 @@ def take_step(memory: Memory, step: int, stack: int, target: int) -> int:
     kind, what, register, element = memory[step], memory[step + 1], memory[step + 2], memory[step + 3]
     if kind == _GUARD:
         return add_item(memory, target, stack) if pass_guard(memory, what) else 0
+    frames = memory[STACKS] + STACK_WORDS * stack
+    first, end = memory[frames], memory[frames + 1]
+    for edge in range(first, end):
+        if what != _OPEN and memory[memory[STACK_EDGES] + 2 * edge] == memory[NUM_STATES]:
+            return OUT_OF_SIGHT
     if what == _CLOSE:
-        frames = memory[STACKS] + STACK_WORDS * stack
-        first, end = memory[frames], memory[frames + 1]
         for edge in range(first, end):
             if is_complete(memory, edge, register):
                 status = add_item(memory, target, memory[memory[STACK_EDGES] + 2 * edge + 1])
@@ -201,6 +212,8 @@ def end_rule(memory: Memory, stack: int) -> int:
         memory[CLOSURE_ACCEPTING] = 1
     for edge in range(memory[frames], memory[frames + 1]):
         pair = memory[STACK_EDGES] + 2 * edge
+        if memory[pair] == memory[NUM_STATES]:
+            return OUT_OF_SIGHT
         status = add_item(memory, memory[pair], memory[pair + 1])
         if status < 0:
             return status

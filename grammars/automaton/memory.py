@@ -152,9 +152,9 @@ FIRST_ITEM: Final = 0
 END_ITEM: Final = 1
 FLAGS: Final = 2
 CAPACITY: Final = 3
-MASK_ROW: Final = 4  # -1: not computed
+MASK_ROW: Final = 4  # -1: not computed, -2: cannot be known from what is on top of the stacks
 HASH: Final = 5
-FIRST_PENDING: Final = 6  # of the walk that made the mask
+FIRST_PENDING: Final = 6  # of the walk that made the bitmask
 END_PENDING: Final = 7
 
 # flags of a configuration
@@ -190,6 +190,7 @@ TOO_DEEP: Final = -14
 FULL_GUARDED: Final = -15
 FULL_PENDING: Final = -16
 FULL_REGISTERS: Final = -17
+OUT_OF_SIGHT: Final = -18  # a stack that was cut off ended: what lies below is not known (see masks/shared.py)
 FIRST_GUARDED: Final = -1000  # -1000 - n: see word n of GUARDED
 
 

@@ -20,8 +20,8 @@ from ..automaton.memory import (
     words_of,
 )
 from ..ir.nodes import Int32Array
-from ..jit import inlined, kernel
-from ..vocabulary.tables import NODES, ROOTS, TOKEN_BYTES, TOKEN_OFFSETS
+from ..jit import inlined, kernel, subroutine
+from ..vocabulary.tables import NODES, OTHERS, ROOTS, TOKEN_BYTES, TOKEN_OFFSETS
 from ..vocabulary.trie import DEPTH_SHIFT, TOKEN_MASK
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "Place",
     "any_inside",
     "find_place",
+    "first_node",
     "guards_asked",
     "guards_of",
     "list_odd",
@@ -64,6 +65,15 @@ def any_inside(memory: Memory, first: int, end: int) -> bool:
     for place in range(first, end):
         found = found or memory[memory[PENDING] + PENDING_WORDS * place + 2] != 0
     return found
+
+
+@subroutine
+def first_node(tables: Memory, trie: int) -> int:
+    """The first node of one of the tries; they lie one behind the other."""
+    for byte in range(256):
+        if tables[tables[ROOTS] + trie + byte] >= 0:
+            return tables[tables[ROOTS] + trie + byte]
+    return 1 << 30
 
 
 @inlined
@@ -123,11 +133,8 @@ def find_place(memory: Memory, tables: Memory, first: int, end: int, text: Memor
     """The place from ``first`` to ``end`` whose bytes are ``text`` (one byte a word), -1 if there is none."""
     pending, nodes = memory[PENDING], tables[NODES]
     roots = tables[ROOTS]
-    for other in range(256):  # which of the two tries was walked: its nodes lie behind those of the other
-        node = tables[tables[ROOTS] + 256 + other]
-        if node >= 0:
-            roots = tables[ROOTS] + (256 if memory[pending + PENDING_WORDS * first] >= node else 0)
-            break
+    if memory[pending + PENDING_WORDS * first] >= first_node(tables, OTHERS):  # that trie was walked
+        roots += OTHERS
     node = tables[roots + text[0]]
     if node < 0:
         return -1

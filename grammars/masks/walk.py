@@ -28,6 +28,9 @@ from ..automaton.memory import (
     NUM_VERBATIMS,
     NUM_WORDS,
     ONLY_TEXT,
+    OUT_OF_SIGHT,
+    PENDING,
+    PENDING_WORDS,
     TRANSITIONS,
     UNBOUNDED_CAPACITY,
     UNLISTED,
@@ -60,6 +63,8 @@ from ..vocabulary.tables import (
 from ..vocabulary.trie import DEPTH_SHIFT, TOKEN_MASK
 from .bits import note_pending, set_bit
 from .near_text import NOT_NEAR, near_text
+from .pending import first_node
+from .shared import seen_from_above
 from .verbatim import CONFLICT, holds_verbatim, others_of, walk_documents
 
 __all__ = ["consume_agreed", "consume_token", "fill_bitmask", "forget_masks", "list_places"]
@@ -248,6 +253,46 @@ def compute_bitmask(memory: Memory, tables: Memory, configuration: int, mask: in
     return 0
 
 
+@subroutine
+def bitmask_of(memory: Memory, tables: Memory, configuration: int) -> int:
+    """The row of the configuration's bitmask, which is walked if it is not known; negative when a table is full."""
+    record = memory[CONFIGURATIONS] + CONFIGURATION_WORDS * configuration
+    if memory[record + MASK_ROW] >= 0:
+        return memory[record + MASK_ROW]
+    place = memory[NUM_MASKS]
+    if place >= memory[MAX_MASKS]:
+        return FULL_MASKS
+    status = compute_bitmask(memory, tables, configuration, memory[MASKS] + place * memory[NUM_WORDS])
+    if status < 0:
+        return status
+    memory[record + MASK_ROW] = place
+    memory[NUM_MASKS] = place + 1
+    return place
+
+
+@subroutine
+def shared_bitmask(memory: Memory, tables: Memory, configuration: int) -> int:
+    """As :func:`bitmask_of`, but walked once for all configurations that are the same on top of their stacks."""
+    above = seen_from_above(memory, configuration)
+    if above < 0 or above == configuration:
+        return above if above < 0 else bitmask_of(memory, tables, configuration)
+    seen = memory[CONFIGURATIONS] + CONFIGURATION_WORDS * above
+    place = memory[seen + MASK_ROW]
+    if place == -1:
+        place = bitmask_of(memory, tables, above)
+        if place == OUT_OF_SIGHT:
+            memory[seen + MASK_ROW] = -2
+    if place in (-2, OUT_OF_SIGHT):
+        return bitmask_of(memory, tables, configuration)
+    if place >= 0:
+        record = memory[CONFIGURATIONS] + CONFIGURATION_WORDS * configuration
+        memory[record + MASK_ROW] = place
+        memory[record + FIRST_PENDING] = memory[seen + FIRST_PENDING]
+        memory[record + END_PENDING] = memory[seen + END_PENDING]
+        memory[record + FLAGS] |= UNLISTED
+    return place
+
+
 @kernel
 def fill_bitmask(memory: Memory, tables: Memory, configuration: int, bitmask: TokenBitmask, row: int) -> int:
     """Copy the configuration's bitmask, computed once, into a row of ``bitmask``.
@@ -258,25 +303,26 @@ def fill_bitmask(memory: Memory, tables: Memory, configuration: int, bitmask: To
     record = memory[CONFIGURATIONS] + CONFIGURATION_WORDS * configuration
     place = memory[record + MASK_ROW]
     if place < 0:
-        place = memory[NUM_MASKS]
-        if place >= memory[MAX_MASKS]:
-            return FULL_MASKS
-        status = compute_bitmask(memory, tables, configuration, memory[MASKS] + place * num_words)
-        if status < 0:
-            return status
-        memory[record + MASK_ROW] = place
-        memory[NUM_MASKS] = place + 1
+        place = shared_bitmask(memory, tables, configuration)
+        if place < 0:
+            return place
     copy_words(bitmask[row], 0, memory, memory[MASKS] + place * num_words, num_words)
     return 1 if memory[record + END_PENDING] > memory[record + FIRST_PENDING] else 0
 
 
 @kernel
 def list_places(memory: Memory, tables: Memory, configuration: int) -> int:
-    """Note at which tokens guards are asked, of a configuration whose places are UNLISTED. Negative when full."""
+    """Note at which tokens guards are asked, of a configuration whose places are UNLISTED. Negative when full.
+
+    The trie is the one that was walked before, or that of which the rests were walked.
+    """
     record = memory[CONFIGURATIONS] + CONFIGURATION_WORDS * configuration
     first = memory[NUM_PENDING]
+    roots = tables[ROOTS]
+    if memory[memory[PENDING] + PENDING_WORDS * memory[record + FIRST_PENDING]] >= first_node(tables, OTHERS):
+        roots += OTHERS
     scratch = memory[MASKS] + memory[MAX_MASKS] * memory[NUM_WORDS]
-    status = walk_trie(memory, tables, tables[ROOTS] + OTHERS, configuration, scratch)
+    status = walk_trie(memory, tables, roots, configuration, scratch)
     if status < 0:
         memory[NUM_PENDING] = first
         return status
