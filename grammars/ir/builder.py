@@ -196,31 +196,26 @@ class Builder:
     def sequence(self, *nodes: NodeId) -> NodeId:
         """One after the other."""
         parts: list[NodeId] = []
+        literal_of, parts_of = self._literal_of, self._parts_of
+        before: bytes | None = None  # the last part, if it is a literal
         for node in nodes:
-            if node == 0:
-                return node
-            if node == 1:
+            if node <= 1:
+                if node == 0:
+                    return node
                 continue
-            inner = self._parts_of.get(node)
-            if inner is not None and len(inner) <= MOST_FLATTENED and self._nodes[4 * node] == _SEQUENCE:
-                for part in inner:
-                    self._append_joined(parts, part)
-            else:
-                self._append_joined(parts, node)
-        if not parts:
-            return self.epsilon
-        if len(parts) == 1:
-            return parts[0]
-        return self._add_list(_SEQUENCE, tuple(parts))
-
-    def _append_joined(self, parts: list[NodeId], node: NodeId) -> None:
-        data = self._literal_of.get(node)
-        if data is not None and parts:
-            before = self._literal_of.get(parts[-1])
-            if before is not None:
+            inner = parts_of.get(node)
+            if inner is None or len(inner) > MOST_FLATTENED or self._nodes[4 * node] != _SEQUENCE:
+                inner = (node,)
+            data = literal_of.get(inner[0])
+            if data is not None and before is not None:
                 parts[-1] = self.literal(before + data)
-                return
-        parts.append(node)
+                parts += inner[1:]
+            else:
+                parts += inner
+            before = literal_of.get(parts[-1])
+        if len(parts) > 1:
+            return self._add_list(_SEQUENCE, tuple(parts))
+        return parts[0] if parts else self.epsilon
 
     def alternation(self, *nodes: NodeId) -> NodeId:
         """Any one of them."""

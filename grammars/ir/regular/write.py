@@ -156,21 +156,23 @@ class _Writer:
                 seen.add(target)
                 stack.append((target, iter(self.ways[self.chain(target)[-1]])))
 
-    def loop(self, state: int) -> NodeId:
-        """Any number of the characters that stay in a state."""
-        character = self.character(self.loops[state])
-        if not contains(self.loops[state], JSON_TEXT):  # of all text a repeat knows what may follow
-            character = self.builder.sequence(character, self.builder.text_ahead(self.ahead[state]))
-        return self.builder.repeat(character, 0)
+    def stay(self, state: int) -> Iterator[NodeId]:
+        """Any number of the characters that stay in a state, and what is known of the text that may follow there."""
+        promise, loop = self.builder.text_ahead(self.ahead[state]), self.loops[state]
+        if not loop:
+            yield promise
+        elif contains(loop, JSON_TEXT):  # a repeat of all text knows by itself what may follow
+            yield self.builder.repeat(self.character(loop), 0)
+        else:
+            yield promise
+            yield self.builder.repeat(self.builder.sequence(self.character(loop), promise), 0)
 
     def write(self, head: int) -> None:
         builder = self.builder
         parts: list[NodeId] = []
         chain = self.chain(head)
         for state in chain:
-            parts.append(builder.text_ahead(self.ahead[state]))
-            if self.loops[state]:
-                parts.append(self.loop(state))
+            parts.extend(self.stay(state))
             if state != chain[-1]:
                 parts.append(self.character(self.ways[state][0][1]))
         last = chain[-1]
