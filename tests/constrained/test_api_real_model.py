@@ -7,12 +7,18 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+import torch
 from jsonschema import Draft202012Validator, FormatChecker
 
 import constrained
 from constrained.api import Model
+from constrained.model import LoadedModel
+from constrained.processors import StepContext
+from constrained.result import ForcedMode
 
 pytestmark = pytest.mark.real_model
 
@@ -54,3 +60,41 @@ def test_an_example_script_runs(real_model: Model, name: str) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip()
+
+
+def test_greedy_ids_are_the_same_however_the_loop_runs(real_model: Model) -> None:
+    """With forced="exact", drafts, a prefix cache, cut prompts and neighbours, where logits are 1e-4 apart."""
+    llama: Any = real_model.engine.model
+    bare = Model(LoadedModel(llama, real_model.tokenizer, "bare"), max_prefix_bytes=0)
+    document = "Kettle & Vane, 12 Harbour Road. Invoice 2041 of 2024-03-01. Two kettles. Total: 100.00 EUR."
+    fields = constrained.fields_schema("vendor: str, number: str, total: float")
+    options: dict[str, Any] = {"max_tokens": 60}
+    gaps = Gaps()
+    off = bare.extract(document, fields, drafts=0, forced="off", processors=[gaps], **options)
+    canonical = bare.extract(document, fields, drafts=0, **options)
+    assert gaps.least > 1e-4, "the two best logits are too near each other to compare; take another document"
+    for model in (bare, real_model, real_model):  # the second time, the prompt is in the cache
+        assert model.extract(document, fields, forced="exact", **options).token_ids == off.token_ids
+    ways: list[tuple[ForcedMode, int]] = [("exact", 0), ("exact", 5), ("canonical", 8)]
+    asked = [
+        real_model.extraction(text, fields, forced=forced, drafts=drafts, **options)
+        for text in (document + " Thank you.", document, "Dear Ms Mendes, lamps: 64.20 EUR. Lumen Ltd.")
+        for forced, drafts in ways
+    ]
+    together = [outcome.result.token_ids for outcome in real_model.generate_many(asked, batch_size=4)]
+    assert together[3:6] == [off.token_ids, off.token_ids, canonical.token_ids]
+
+
+class Gaps:
+    """Notes how far the two best allowed logits of each step are apart."""
+
+    def __init__(self) -> None:
+        self.least = float("inf")
+
+    def __call__(self, context: StepContext, logits: torch.Tensor) -> torch.Tensor:
+        bits = (context.token_bitmask[0, :, None] >> np.arange(32)) & 1
+        allowed = torch.from_numpy(bits.reshape(-1)[: context.vocab_size].astype(bool))
+        best = logits[0, allowed].sort(descending=True).values
+        if len(best) > 1:
+            self.least = min(self.least, float(best[0] - best[1]))
+        return logits
