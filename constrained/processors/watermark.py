@@ -127,7 +127,7 @@ def _play(context: StepContext, row: int, logits: Tensor, key: NDArray[np.uint64
     weights_row = torch.softmax(logits[row].double(), 0)
     for layer in range(layers):
         bit = ((bits >> layer) & 1).double()
-        weights_row = weights_row * (1.0 + bit - (weights_row * bit).sum())
+        weights_row = weights_row * (1.0 + bit - (weights_row * bit).sum().clamp(max=1.0))
     logits[row] = torch.where(logits[row] > -torch.inf, weights_row.log().float(), logits[row])
 
 

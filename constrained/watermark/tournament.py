@@ -90,6 +90,7 @@ def _rounds(weights: NDArray[np.float64], bits: NDArray[np.uint32], layers: int,
         won = 0.0
         for lane in range(LANES):
             won += sums[lane]
+        won = min(won, 1.0)  # rounding must not make a weight negative
         for column in range(weights.shape[0]):
             bit = (bits[column] >> shift) & np.uint32(1)
             weights[column] *= 1.0 + float(bit) - won
