@@ -15,7 +15,7 @@ from grammars.ir.charset import JSON_TEXT, difference, from_ranges, intersection
 from grammars.ir.json_character import character_table as shared_table
 from grammars.ir.nodes import UNBOUNDED
 from grammars.ir.utf8 import Fragment, utf8_fragment
-from grammars.ir.verbatim import Verbatim, spell
+from grammars.ir.verbatim import Verbatim, document_of, unit_bounds, written
 
 __all__ = ["expand", "other_strings", "spellings_of"]
 
@@ -80,11 +80,12 @@ def _rebuild(
 
 def _pieces(verbatim: Verbatim) -> Iterator[bytes]:
     """Everything that verbatim text from a document may be: as many texts as the square of its length."""
-    symbols, ends = spell(verbatim)
-    data = bytes((symbols & 0xFF).astype("uint8"))
-    for begin, symbol in enumerate(symbols.tolist()):
-        if symbol >= 256:
-            yield from (data[begin : end + 1] for end in range(begin, len(data)) if ends[end])
+    document = document_of(verbatim)
+    begins, ends = unit_bounds(document, verbatim.by)
+    for begin in range(len(document)):
+        for end in range(begin, len(document)):
+            if begins[begin] and ends[end]:
+                yield written(document[begin : end + 1], verbatim.spelling)
 
 
 def _text(ir: IR, node: int) -> str:

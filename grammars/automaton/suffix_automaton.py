@@ -1,12 +1,13 @@
 """Suffix automata: the least automaton of all pieces of a document that begin where a unit begins.
 
-Built byte by byte, from left to right, each step in constant time on average (Blumer et al., "The smallest automaton
-recognizing the subwords of a text", Theoretical Computer Science 40, 1985). A state stands for texts that end at the
-same places of the document; its *link* leads to the state of their longest ending that ends at more. That pieces begin
-at units only costs one condition (compare Inenaga and Takeda, "On-line linear-time construction of word suffix trees",
-2006): the first state goes on by symbols that begin a unit, and by no others. It works because what was read since a
-unit's beginning tells whether the next byte begins one; so a state goes on by a byte in one way, and the marks of the
-symbols can be dropped in the end. At most two states and three edges a byte, in practice less than half of that.
+Built character by character, from left to right, each step in constant time on average (Blumer et al., "The smallest
+automaton recognizing the subwords of a text", Theoretical Computer Science 40, 1985). A state stands for texts that end
+at the same places of the document; its *link* leads to the state of their longest ending that ends at more. That pieces
+begin at units only costs one condition (compare Inenaga and Takeda, "On-line linear-time construction of word suffix
+trees", 2006): the first state goes on by characters that begin a unit, and by no others. It works because what was read
+since a unit's beginning tells whether the next character begins one (its first byte may not tell: in JSON a backslash
+begins a quote and a line break). So a state goes on by a character in one way, and in the end characters can be written
+out as their bytes and the marks be dropped. At most two states and three edges a character, in practice half of that.
 """
 
 from __future__ import annotations
@@ -18,17 +19,15 @@ import numpy as np
 
 from ..errors import LimitExceeded
 from ..ir.nodes import Int32Array
-from ..ir.verbatim import Spelled, Verbatim, spell
+from ..ir.verbatim import Spelled, Verbatim, document_of, spell
 from ..jit import inlined, kernel, subroutine
 from ..limits import Limits
 from .memory import VERBATIM_MASK, VERBATIM_SHIFT, round_up_power
 
 __all__ = ["Documents", "build_documents"]
 
-_MARK = 256  # added to a byte that begins a unit
-_SYMBOLS = 512
-_NEXT = 2  # words of an edge: key, target, the next one of the same state
-_EDGE_WORDS = 3
+_SYMBOL, _TARGET, _NEXT = 1, 2, 3  # words of an edge; the first is its state, the last the next edge of that state
+_EDGE_WORDS = 4
 
 
 class Documents(NamedTuple):
@@ -44,59 +43,64 @@ class Documents(NamedTuple):
 
 @inlined
 def find_edge(edges: Int32Array, size: int, state: int, symbol: int) -> int:
-    """The slot of a state's edge, or the free one where it would be."""
-    key = int(state) * _SYMBOLS + int(symbol)
-    slot = (key * 0x9E3779B1 >> 11) & (size - 1)
-    while edges[_EDGE_WORDS * slot] >= 0 and edges[_EDGE_WORDS * slot] != key:
-        slot = (slot + 1) & (size - 1)
-    return slot
+    """Where a state's edge lies, or the free place where it would be."""
+    mixed = int(state) * 0x9E3779B1 + int(symbol) * 0x85EBCA6B
+    place = _EDGE_WORDS * ((mixed ^ mixed >> 21) & (size - 1))
+    while edges[place] >= 0 and (edges[place] != state or edges[place + _SYMBOL] != symbol):
+        place = place + _EDGE_WORDS if place + _EDGE_WORDS < _EDGE_WORDS * size else 0
+    return place
 
 
 @inlined
-def put_edge(edges: Int32Array, slot: int, heads: Int32Array, state: int, symbol: int, target: int) -> None:
-    """Fill a free slot."""
-    edges[_EDGE_WORDS * slot] = int(state) * _SYMBOLS + int(symbol)
-    edges[_EDGE_WORDS * slot + 1] = target
-    edges[_EDGE_WORDS * slot + _NEXT] = heads[state]
-    heads[state] = slot
+def put_edge(edges: Int32Array, place: int, heads: Int32Array, state: int, symbol: int, target: int) -> None:
+    """Fill a free place."""
+    edges[place] = state
+    edges[place + _SYMBOL] = symbol
+    edges[place + _TARGET] = target
+    edges[place + _NEXT] = heads[state]
+    heads[state] = place
 
 
 @subroutine
 def split(
     edges: Int32Array, size: int, lengths: Int32Array, links: Int32Array, heads: Int32Array, state: int, symbol: int,
     clone: int,
-) -> None:  # fmt: skip
-    """Part the state behind an edge in two: ``clone`` takes over the texts that end here as well."""
-    whole = int(edges[_EDGE_WORDS * find_edge(edges, size, state, symbol) + 1])
+) -> int:  # fmt: skip
+    """Part the state behind an edge in two: ``clone`` takes over the texts that end here as well; its edges."""
+    whole = int(edges[find_edge(edges, size, state, symbol) + _TARGET])
     lengths[clone] = lengths[state] + 1
     links[clone] = links[whole]
     heads[clone] = -1
-    slot = int(heads[whole])
-    while slot >= 0:
-        inner = int(edges[_EDGE_WORDS * slot]) % _SYMBOLS
-        put_edge(edges, find_edge(edges, size, clone, inner), heads, clone, inner, int(edges[_EDGE_WORDS * slot + 1]))
-        slot = int(edges[_EDGE_WORDS * slot + _NEXT])
+    count = 0
+    place = int(heads[whole])
+    while place >= 0:
+        inner, target = int(edges[place + _SYMBOL]), int(edges[place + _TARGET])
+        put_edge(edges, find_edge(edges, size, clone, inner), heads, clone, inner, target)
+        place = int(edges[place + _NEXT])
+        count += 1
     while state >= 0:
-        slot = find_edge(edges, size, state, symbol)
-        if edges[_EDGE_WORDS * slot] < 0 or edges[_EDGE_WORDS * slot + 1] != whole:
+        place = find_edge(edges, size, state, symbol)
+        if edges[place] < 0 or edges[place + _TARGET] != whole:
             break
-        edges[_EDGE_WORDS * slot + 1] = clone
+        edges[place + _TARGET] = clone
         state = int(links[state])
     links[whole] = clone
+    return count
 
 
 @kernel
 def build(
     symbols: Int32Array, ends: Int32Array, edges: Int32Array, lengths: Int32Array, links: Int32Array,
-    heads: Int32Array, leave: Int32Array,
+    heads: Int32Array, leave: Int32Array, most_edges: int,
 ) -> int:  # fmt: skip
-    """Read all symbols; how many states there are.
+    """Read all symbols; how many states there are, -1 if there are more than ``most_edges`` edges before the end.
 
-    ``edges`` is a hash table of a power of two slots, _EDGE_WORDS each, all -1; the others have a word a state, zeros.
+    ``edges`` is a hash table, _EDGE_WORDS for each of a power of two of places, all -1, and with room for as many edges
+    as a step may add; the others have a word a state, zeros.
     """
     size = len(edges) // _EDGE_WORDS
     lengths[0], links[0], heads[0] = 0, -1, -1
-    count, last = 1, 0
+    count, last, num_edges = 1, 0, 0
     for index in range(len(symbols)):
         symbol = int(symbols[index])
         fresh = count
@@ -106,23 +110,39 @@ def build(
         heads[fresh] = -1
         state = last
         known = False
-        while state > 0 or (state == 0 and symbol >= _MARK):
-            slot = find_edge(edges, size, state, symbol)
-            known = edges[_EDGE_WORDS * slot] >= 0
+        while state > 0 or (state == 0 and symbol & 1 != 0):
+            place = find_edge(edges, size, state, symbol)
+            known = edges[place] >= 0
             if known:
                 break
-            put_edge(edges, slot, heads, state, symbol, fresh)
+            if num_edges >= most_edges:
+                return -1
+            put_edge(edges, place, heads, state, symbol, fresh)
+            num_edges += 1
             state = int(links[state])
         if known:
-            behind = int(edges[_EDGE_WORDS * find_edge(edges, size, state, symbol) + 1])
+            behind = int(edges[find_edge(edges, size, state, symbol) + _TARGET])
             if lengths[behind] != lengths[state] + 1:
-                split(edges, size, lengths, links, heads, state, symbol, count)
+                if num_edges + edges_of(edges, heads, behind) > most_edges:
+                    return -1
+                num_edges += split(edges, size, lengths, links, heads, state, symbol, count)
                 behind = count
                 count += 1
             links[fresh] = behind
         else:
             links[fresh] = 0
         last = fresh
+    return count
+
+
+@inlined
+def edges_of(edges: Int32Array, heads: Int32Array, state: int) -> int:
+    """How many edges a state has."""
+    count = 0
+    place = int(heads[state])
+    while place >= 0:
+        count += 1
+        place = int(edges[place + _NEXT])
     return count
 
 
@@ -143,27 +163,96 @@ def spread_ends(lengths: Int32Array, links: Int32Array, leave: Int32Array, count
             leave[links[state]] = 1
 
 
+@subroutine
+def list_edges(edges: Int32Array, heads: Int32Array, state: int, order: Int32Array) -> int:
+    """The edges of a state by the number of their character, in ``order``; how many. A Shell sort."""
+    count = 0
+    place = int(heads[state])
+    while place >= 0:
+        order[count] = place
+        count += 1
+        place = int(edges[place + _NEXT])
+    gap = 1
+    while gap < count // 3:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for i in range(gap, count):
+            place = int(order[i])
+            j = i - gap
+            while j >= 0 and edges[order[j] + _SYMBOL] > edges[place + _SYMBOL]:
+                order[j + gap] = order[j]
+                j -= gap
+            order[j + gap] = place
+        gap //= 3
+    return count
+
+
+@subroutine
+def places_between(edges: Int32Array, order: Int32Array, count: int, data: Int32Array, offsets: Int32Array) -> int:
+    """How many places inside characters there are behind a state whose edges are listed: all but the last bytes."""
+    inside = 0
+    for index in range(count):
+        character = edges[order[index] + _SYMBOL] >> 1
+        shared = 0
+        if index > 0:
+            before = edges[order[index - 1] + _SYMBOL] >> 1
+            while data[offsets[before] + shared] == data[offsets[character] + shared]:
+                shared += 1
+        inside += offsets[character + 1] - offsets[character] - 1 - shared
+    return inside
+
+
+@kernel
+def number_states(
+    edges: Int32Array, heads: Int32Array, count: int, data: Int32Array, offsets: Int32Array, numbers: Int32Array,
+    order: Int32Array,
+) -> None:  # fmt: skip
+    """``numbers`` (count + 1,): what each state will be called, places inside characters coming behind it; the total.
+
+    ``order``, a word for each different character, is scratch.
+    """
+    total = 0
+    for state in range(count):
+        numbers[state] = total
+        total += 1 + places_between(edges, order, list_edges(edges, heads, state, order), data, offsets)
+    numbers[count] = total
+
+
 @kernel
 def write_out(
-    edges: Int32Array, heads: Int32Array, leave: Int32Array, count: int, shift: int, first_edge: int,
-    states_out: Int32Array, edges_out: Int32Array,
+    edges: Int32Array, heads: Int32Array, leave: Int32Array, data: Int32Array, offsets: Int32Array,
+    numbers: Int32Array, shift: int, first_edge: int, order: Int32Array, groups: Int32Array, states_out: Int32Array,
+    edges_out: Int32Array,
 ) -> int:  # fmt: skip
-    """Write states and edges as :class:`Documents` has them, the states numbered from ``shift``; how many edges."""
+    """Write states and edges as :class:`Documents` has them, numbered from ``shift``; how many edges.
+
+    Characters become their bytes: each state is followed by the places inside the characters that it goes on with, told
+    by which of its edges lie ahead (``groups``, scratch: first, end, bytes read).
+    """
     num_edges = 0
-    for state in range(count):
-        begin = num_edges
-        slot = int(heads[state])
-        while slot >= 0:
-            byte = int(edges[_EDGE_WORDS * slot]) % _MARK
-            word = byte << VERBATIM_SHIFT | (shift + int(edges[_EDGE_WORDS * slot + 1]))
-            place = num_edges
-            while place > begin and edges_out[place - 1] > word:
-                edges_out[place] = edges_out[place - 1]
-                place -= 1
-            edges_out[place] = word
-            num_edges += 1
-            slot = int(edges[_EDGE_WORDS * slot + _NEXT])
-        states_out[state] = (first_edge + begin) << 1 | leave[state]
+    for state in range(len(numbers) - 1):
+        groups[0], groups[1], groups[2] = 0, list_edges(edges, heads, state, order), 0
+        done, waiting = 0, 1
+        while done < waiting:
+            first, end, depth = groups[3 * done], groups[3 * done + 1], groups[3 * done + 2]
+            may_leave = leave[state] if done == 0 else 0
+            states_out[numbers[state] + done] = (first_edge + num_edges) << 1 | may_leave
+            done += 1
+            while first < end:
+                character = edges[order[first] + _SYMBOL] >> 1
+                byte = data[offsets[character] + depth]
+                last = first + 1
+                while last < end and data[offsets[edges[order[last] + _SYMBOL] >> 1] + depth] == byte:
+                    last += 1
+                if offsets[character] + depth + 1 == offsets[character + 1]:
+                    target = numbers[edges[order[first] + _TARGET]]
+                else:
+                    groups[3 * waiting], groups[3 * waiting + 1], groups[3 * waiting + 2] = first, last, depth + 1
+                    target = numbers[state] + waiting
+                    waiting += 1
+                edges_out[num_edges] = byte << VERBATIM_SHIFT | (shift + target)
+                num_edges += 1
+                first = last
     return num_edges
 
 
@@ -174,29 +263,41 @@ def build_documents(verbatims: Sequence[Verbatim], limits: Limits) -> Documents:
     roots: list[int] = []
     num_states = num_edges = 0
     for verbatim in verbatims:
-        document = spell(verbatim)
-        if num_states + 2 * len(document.symbols) > min(limits.max_states, VERBATIM_MASK):
+        room = min(limits.max_states, VERBATIM_MASK) - num_states
+        built = _build_one(spell(verbatim), num_states, num_edges, room)
+        if built is None:
+            length = len(document_of(verbatim))
             raise LimitExceeded(
-                "max_states",
-                limits.max_states,
-                f"verbatim text of {len(document.symbols):,} bytes, which may need two states a byte; shorten it",
+                "max_states", limits.max_states, f"verbatim text of {length:,} characters; take a shorter source"
             )
         roots.append(num_states)
-        states_of_one, edges_of_one = _build_one(document, num_states, num_edges)
-        states.append(states_of_one)
-        edges.append(edges_of_one)
-        num_states += len(states_of_one)
-        num_edges += len(edges_of_one)
+        states.append(built[0])
+        edges.append(built[1])
+        num_states += len(built[0])
+        num_edges += len(built[1])
     end = np.array([num_edges << 1], np.int32)
     return Documents(np.concatenate([*states, end]), np.concatenate([end[:0], *edges]), np.array(roots, np.int32))
 
 
-def _build_one(document: Spelled, shift: int, first_edge: int) -> tuple[Int32Array, Int32Array]:
-    length = len(document.symbols)
-    table = np.full(_EDGE_WORDS * round_up_power(4 * length + 8), -1, np.int32)
-    lengths, links, heads, leave = (np.zeros(2 * length + 2, np.int32) for _ in range(4))
-    count = build(document.symbols, document.ends, table, lengths, links, heads, leave)
+def _build_one(document: Spelled, shift: int, first_edge: int, room: int) -> tuple[Int32Array, Int32Array] | None:
+    """States and edges; ``None`` if there are more than ``room`` states."""
+    symbols, ends, data, offsets = document
+    if len(symbols) > room:  # each of them makes a state
+        return None
+    lengths, links, heads, leave = (np.zeros(2 * len(symbols) + 2, np.int32) for _ in range(4))
+    size, count = round_up_power(2 * len(symbols) + 8), -1
+    while count < 0:  # most texts have less than two edges a character
+        table = np.full(_EDGE_WORDS * size, -1, np.int32)
+        count = build(symbols, ends, table, lengths, links, heads, leave, size // 4 * 3)
+        size *= 2
     spread_ends(lengths, links, leave, count, np.zeros(2 * count + 2, np.int32))
-    states, edges = np.empty(count, np.int32), np.empty(3 * length + 3, np.int32)
-    num_edges = write_out(table, heads, leave, count, shift, first_edge, states, edges)
+    order, numbers = np.empty(len(offsets), np.int32), np.empty(count + 1, np.int32)
+    number_states(table, heads, count, data, offsets, numbers, order)
+    num_states = int(numbers[count])
+    if num_states > room:
+        return None
+    states = np.empty(num_states, np.int32)
+    edges = np.empty(len(table) // _EDGE_WORDS + num_states, np.int32)
+    groups = np.empty(3 * (len(data) + 1), np.int32)
+    num_edges = write_out(table, heads, leave, data, offsets, numbers, shift, first_edge, order, groups, states, edges)
     return states, edges[:num_edges].copy()

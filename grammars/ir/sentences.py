@@ -15,7 +15,7 @@ import numpy as np
 
 from ..errors import UnsatisfiableGrammar
 from .nodes import IR, UNBOUNDED, Kind
-from .verbatim import Spelled, spell
+from .verbatim import Verbatim, document_of, unit_bounds, written
 
 __all__ = ["Choices", "Shape", "draw_sentence", "sample", "spellings"]
 
@@ -106,7 +106,6 @@ class Shape:
         self.heights = self._heights()
         self.lengths = self._lengths()
         self._walked: dict[int, dict[int, list[Edge]]] = {}
-        self._spelled: dict[int, Spelled] = {}
         self._ways: dict[int, list[int]] = {}
 
     def ways(self, node: int) -> list[int]:
@@ -202,12 +201,6 @@ class Shape:
             self._walked[fragment] = out
         return self._walked[fragment]
 
-    def spelled(self, verbatim: int) -> Spelled:
-        """The document of a VERBATIM node, as it is written."""
-        if verbatim not in self._spelled:
-            self._spelled[verbatim] = spell(self.ir.verbatims[verbatim])
-        return self._spelled[verbatim]
-
     def given(self, node: int) -> list[str]:
         """The texts that a JSON_STRINGS node names."""
         _, first, count, _ = self.nodes[node]
@@ -243,7 +236,7 @@ def draw_sentence(shape: Shape, choices: Choices, *, max_depth: int, soft_length
                 spelling = {"every": bool(third & 1), "only_ascii": bool(third & 4)}
                 text += _string(choices, shape.given(node), others=bool(third & 2), **spelling)
             case Kind.VERBATIM:
-                text += _verbatim(choices, shape.spelled(first), is_deep)
+                text += _verbatim(choices, shape.ir.verbatims[first], is_deep)
             case Kind.SEQUENCE:
                 pending += [(child, depth + 1) for child in reversed(children)]
             case Kind.REPEAT:
@@ -295,12 +288,13 @@ def _walk(choices: Choices, ways_from: dict[int, list[Edge]], room: int) -> byte
     return bytes(text)
 
 
-def _verbatim(choices: Choices, document: Spelled, is_deep: bool) -> bytes:
+def _verbatim(choices: Choices, verbatim: Verbatim, is_deep: bool) -> bytes:
     """Neighbouring units of a document, mostly few."""
-    begin = int(choices.one_of(np.flatnonzero(document.symbols >= 256).tolist()))
-    ends = np.flatnonzero(document.ends[begin:]) + 1
-    count = ends[0] if is_deep else choices.one_of(ends[:20].tolist())
-    return bytes((document.symbols[begin : begin + int(count)] & 0xFF).astype(np.uint8))
+    document = document_of(verbatim)
+    begins, ends = unit_bounds(document, verbatim.by)
+    begin = choices.one_of(np.flatnonzero(begins).tolist())
+    stops = (begin + 1 + np.flatnonzero(ends[begin:])[:20]).tolist()
+    return written(document[begin : stops[0] if is_deep else choices.one_of(stops)], verbatim.spelling)
 
 
 def _string(choices: Choices, given: list[str], *, every: bool, others: bool, only_ascii: bool) -> bytes:

@@ -28,8 +28,10 @@ __all__ = [
     "Verbatim",
     "bind_source",
     "check_source",
+    "document_of",
     "spell",
     "unit_bounds",
+    "written",
 ]
 
 Unit = Literal["words", "characters"]
@@ -142,35 +144,47 @@ def _class_table(text: str) -> npt.NDArray[np.uint8]:
 
 
 class Spelled(NamedTuple):
-    """A document as it is written, B bytes, from the first unit's beginning to the last one's end."""
+    """A document of N characters, K different ones, from the first unit's beginning to the last one's end."""
 
     symbols: Int32Array
-    """(B,) each byte, and 256 more where a unit begins."""
+    """(N,) the number of each character, doubled, and 1 more where a unit begins."""
     ends: Int32Array
-    """(B,) 1 where a unit ends with this byte."""
+    """(N,) 1 where a unit ends with this character."""
+    data: Int32Array
+    """The bytes that each character is written with, one behind the other; none begins another."""
+    offsets: Int32Array
+    """(K + 1,) where those of each begin. Characters are numbered in the order of their bytes."""
+
+
+def written(text: str, spelling: Spelling) -> bytes:
+    r"""How a text is written.
+
+    >>> written('"é', "plain"), written('"é', "json"), written('"é', "ascii_json")
+    (b'"\xc3\xa9', b'\\"\xc3\xa9', b'\\"\\u00e9')
+    """
+    return (text if spelling == "plain" else json.dumps(text, ensure_ascii=spelling != "json")[1:-1]).encode()
 
 
 def spell(verbatim: Verbatim) -> Spelled:
-    """The bytes of a document with the bounds of its units. Raises SourceError where there is none yet."""
-    text = verbatim.document
-    if text is None:
-        raise SourceError(_NO_SOURCE)
+    """The characters of a document with the bounds of its units. Raises SourceError where there is no document yet."""
+    text = document_of(verbatim)
     begins, ends = unit_bounds(text, verbatim.by)
-    points = np.frombuffer(text.encode("utf-32-le"), np.uint32)
-    lengths = 1 + (points > 0x7F).astype(np.int64) + (points > 0x7FF) + (points > 0xFFFF)
-    written = text
-    if verbatim.spelling != "plain":
-        only_ascii = verbatim.spelling == "ascii_json"
-        written = json.dumps(text, ensure_ascii=only_ascii)[1:-1]
-        lengths[points < 0x20] = 6
-        if only_ascii:
-            lengths[points > 0x7E] = 6
-            lengths[points > 0xFFFF] = 12
-        lengths[np.isin(points, [ord(character) for character in '"\\\b\f\n\r\t'])] = 2
-    data = np.frombuffer(written.encode(), np.uint8)
-    stops = np.cumsum(lengths)
-    symbols, marks = data.astype(np.int32), np.zeros(len(data), np.int32)
-    symbols[(stops - lengths)[begins]] += 256
-    marks[stops[ends] - 1] = 1
-    first, last = np.flatnonzero(symbols >= 256), np.flatnonzero(marks)
-    return Spelled(symbols[first[0] : last[-1] + 1], marks[first[0] : last[-1] + 1])
+    first, last = int(np.argmax(begins)), len(ends) - int(np.argmax(ends[::-1]))
+    characters = sorted((written(character, verbatim.spelling), character) for character in set(text))
+    numbers = np.zeros(ord(max(text)) + 1, np.int32)
+    numbers[[ord(character) for _, character in characters]] = np.arange(len(characters))
+    points = np.frombuffer(text.encode("utf-32-le"), np.uint32)[first:last]
+    spellings = [spelling for spelling, _ in characters]
+    return Spelled(
+        2 * numbers[points] + begins[first:last],
+        ends[first:last].astype(np.int32),
+        np.frombuffer(b"".join(spellings), np.uint8).astype(np.int32),
+        np.cumsum([0, *map(len, spellings)], dtype=np.int32),
+    )
+
+
+def document_of(verbatim: Verbatim) -> str:
+    """The document. Raises SourceError where there is none yet."""
+    if verbatim.document is None:
+        raise SourceError(_NO_SOURCE)
+    return verbatim.document

@@ -15,6 +15,7 @@ from .twin import SHAPES, documents, pieces, spelled, verbatim_ir, vocabularies_
 laws = settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 SPELLINGS = st.sampled_from(["plain", "json", "ascii_json"])
 UNITS = st.sampled_from(["words", "characters"])
+BYTES = Vocabulary.from_bytes([bytes((byte,)) for byte in range(256)], eos_token_ids=[])
 TIGHT = Limits(max_configurations=40, max_items=300, max_stack_nodes=100, max_cached_masks=2, max_rollback_kept=3)
 
 
@@ -43,6 +44,34 @@ def test_masks_are_those_of_the_twin(name: str, data: st.DataObject) -> None:
         slow.consume(token)
 
 
+@pytest.mark.parametrize("spelling", ["plain", "json", "ascii_json"])
+@pytest.mark.parametrize("by", ["words", "characters"])
+@pytest.mark.parametrize(
+    "document",
+    [
+        'self\n self" self\\ \\n self\\n self\t self\x01 self\x7f',  # an escape may begin a word or white space
+        "a\r\nb a\rb a\nb",
+        "é€😀 èe ê😁 é",  # characters that share their first bytes
+        "😀\U0001f600\u200d😀 \u0301a a\u0301",
+        "\ud7ff\ue000\uffff \U0010ffff",
+        "x",
+        "aaaaaaaaaaaaaaaaaaaa",
+        "abcabcabc abcabc abc",
+        "日本語の文章には空白がない。日本語だ。",
+        "don't 'tis o'clock' 3.5. 3,000.5, .5 a.b 1.2.3 x_y 7' 'a",
+    ],
+)
+def test_every_piece_and_nothing_else_is_taken(document: str, by: Unit, spelling: Spelling) -> None:
+    grammar = compile_ir(verbatim_ir(SHAPES["alone"], document, by, spelling), BYTES)
+    expected = pieces(document, by)
+    for begin in range(len(document)):
+        for end in range(begin + 1, len(document) + 1):
+            text = document[begin:end]
+            assert taken_whole(grammar.matcher(), spelled(text, spelling)) == (text in expected), text
+            other = text[:-1] + ("x" if text[-1] == " " else " ")
+            assert taken_whole(grammar.matcher(), spelled(other, spelling)) == (other in expected), other
+
+
 def taken_whole(matcher: Matcher, text: bytes) -> bool:
     return matcher.consume_bytes(text) and matcher.is_accepting
 
@@ -50,8 +79,7 @@ def taken_whole(matcher: Matcher, text: bytes) -> bool:
 @given(document=documents(max_size=10), by=UNITS, spelling=SPELLINGS, other=st.text("ab 1.'é", max_size=4))
 @laws
 def test_exactly_the_pieces_are_taken(document: str, by: Unit, spelling: Spelling, other: str) -> None:
-    vocabulary = Vocabulary.from_bytes([bytes((byte,)) for byte in range(256)], eos_token_ids=[])
-    grammar = compile_ir(verbatim_ir(SHAPES["alone"], document, by, spelling), vocabulary)
+    grammar = compile_ir(verbatim_ir(SHAPES["alone"], document, by, spelling), BYTES)
     expected = pieces(document, by)
     for text in {*expected, other, document[1:] + "a", document * 2}:
         assert taken_whole(grammar.matcher(), spelled(text, spelling)) == (text in expected)

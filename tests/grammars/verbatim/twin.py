@@ -14,12 +14,12 @@ from grammars.ir.verbatim import Spelling, Unit, Verbatim
 
 __all__ = ["SHAPES", "documents", "pieces", "spelled", "verbatim_ir", "vocabularies_of", "written_out_ir"]
 
-_LETTER = r"[^\W\d_]"
+_WORD, _LETTER = r"[\w\u0300-\u036f\u200d]", r"(?:[^\W\d_]|[\u0300-\u036f])"
 _BEGINS = re.compile(
-    rf"(?=\S)(?!(?<=\w)\w)(?!(?<={_LETTER})['’])(?!(?<=\d)[.,])(?!(?<={_LETTER}['’]){_LETTER})(?!(?<=\d[.,])\d)"
+    rf"(?=\S)(?!(?<={_WORD}){_WORD})(?!(?<={_LETTER})['’])(?!(?<=\d)[.,])(?!(?<={_LETTER}['’]){_LETTER})(?!(?<=\d[.,])\d)"
 )
 _ENDS = re.compile(
-    rf"(?<=\S)(?!(?<=\w)\w)(?!(?<={_LETTER})['’]{_LETTER})(?!(?<={_LETTER}['’]){_LETTER})"
+    rf"(?<=\S)(?!(?<={_WORD}){_WORD})(?!(?<={_LETTER})['’]{_LETTER})(?!(?<={_LETTER}['’]){_LETTER})"
     r"(?!(?<=\d)[.,]\d)(?!(?<=\d[.,])\d)"
 )
 
