@@ -163,75 +163,77 @@ def spread_ends(lengths: Int32Array, links: Int32Array, leave: Int32Array, count
             leave[links[state]] = 1
 
 
-@subroutine
-def list_edges(edges: Int32Array, heads: Int32Array, state: int, order: Int32Array) -> int:
-    """The edges of a state by the number of their character, in ``order``; how many. A Shell sort."""
-    count = 0
-    place = int(heads[state])
-    while place >= 0:
-        order[count] = place
-        count += 1
-        place = int(edges[place + _NEXT])
-    gap = 1
-    while gap < count // 3:
-        gap = 3 * gap + 1
-    while gap > 0:
-        for i in range(gap, count):
-            place = int(order[i])
-            j = i - gap
-            while j >= 0 and edges[order[j] + _SYMBOL] > edges[place + _SYMBOL]:
-                order[j + gap] = order[j]
-                j -= gap
-            order[j + gap] = place
-        gap //= 3
-    return count
+@kernel
+def order_edges(
+    edges: Int32Array, num_states: int, firsts: Int32Array, characters: Int32Array, targets: Int32Array
+) -> None:
+    """The edges of the table by state, and for each state by the number of their character.
 
-
-@subroutine
-def places_between(edges: Int32Array, order: Int32Array, count: int, data: Int32Array, offsets: Int32Array) -> int:
-    """How many places inside characters there are behind a state whose edges are listed: all but the last bytes."""
-    inside = 0
-    for index in range(count):
-        character = edges[order[index] + _SYMBOL] >> 1
-        shared = 0
-        if index > 0:
-            before = edges[order[index - 1] + _SYMBOL] >> 1
-            while data[offsets[before] + shared] == data[offsets[character] + shared]:
-                shared += 1
-        inside += offsets[character + 1] - offsets[character] - 1 - shared
-    return inside
+    ``firsts`` (num_states + 2,), zeros: those of a state go from its entry to the next.
+    """
+    for place in range(0, len(edges), _EDGE_WORDS):
+        if edges[place] >= 0:
+            firsts[edges[place] + 2] += 1
+    for state in range(num_states):
+        firsts[state + 1] += firsts[state]
+    firsts[num_states + 1] += firsts[num_states]
+    for place in range(0, len(edges), _EDGE_WORDS):
+        if edges[place] >= 0:
+            row = firsts[edges[place] + 1]
+            characters[row] = edges[place + _SYMBOL] >> 1
+            targets[row] = edges[place + _TARGET]
+            firsts[edges[place] + 1] = row + 1
+    for state in range(num_states):
+        for row in range(firsts[state] + 1, firsts[state + 1]):
+            character, target = characters[row], targets[row]
+            free = row
+            while free > firsts[state] and characters[free - 1] > character:
+                characters[free] = characters[free - 1]
+                targets[free] = targets[free - 1]
+                free -= 1
+            characters[free] = character
+            targets[free] = target
 
 
 @kernel
 def number_states(
-    edges: Int32Array, heads: Int32Array, count: int, data: Int32Array, offsets: Int32Array, numbers: Int32Array,
-    order: Int32Array,
-) -> None:  # fmt: skip
-    """``numbers`` (count + 1,): what each state will be called, places inside characters coming behind it; the total.
+    firsts: Int32Array, characters: Int32Array, data: Int32Array, offsets: Int32Array, numbers: Int32Array
+) -> None:
+    """``numbers`` (states + 1,): what each state will be called, and in the end how many there are.
 
-    ``order``, a word for each different character, is scratch.
+    Behind each come the places inside the characters that it goes on with, one for each byte but the last; those of bytes
+    that characters share are one.
     """
     total = 0
-    for state in range(count):
+    for state in range(len(numbers) - 1):
         numbers[state] = total
-        total += 1 + places_between(edges, order, list_edges(edges, heads, state, order), data, offsets)
-    numbers[count] = total
+        total += 1
+        for row in range(firsts[state], firsts[state + 1]):
+            begin = offsets[characters[row]]
+            length = offsets[characters[row] + 1] - begin
+            if length > 1:
+                shared = 0
+                if row > firsts[state]:
+                    before = offsets[characters[row - 1]]
+                    while data[before + shared] == data[begin + shared]:
+                        shared += 1
+                total += length - 1 - shared
+    numbers[len(numbers) - 1] = total
 
 
 @kernel
 def write_out(
-    edges: Int32Array, heads: Int32Array, leave: Int32Array, data: Int32Array, offsets: Int32Array,
-    numbers: Int32Array, shift: int, first_edge: int, order: Int32Array, groups: Int32Array, states_out: Int32Array,
-    edges_out: Int32Array,
+    firsts: Int32Array, characters: Int32Array, targets: Int32Array, leave: Int32Array, data: Int32Array,
+    offsets: Int32Array, numbers: Int32Array, shift: int, first_edge: int, groups: Int32Array,
+    states_out: Int32Array, edges_out: Int32Array,
 ) -> int:  # fmt: skip
     """Write states and edges as :class:`Documents` has them, numbered from ``shift``; how many edges.
 
-    Characters become their bytes: each state is followed by the places inside the characters that it goes on with, told
-    by which of its edges lie ahead (``groups``, scratch: first, end, bytes read).
+    A place inside characters is told by the edges of its state that lie ahead (``groups``, scratch: first, end, depth).
     """
     num_edges = 0
     for state in range(len(numbers) - 1):
-        groups[0], groups[1], groups[2] = 0, list_edges(edges, heads, state, order), 0
+        groups[0], groups[1], groups[2] = firsts[state], firsts[state + 1], 0
         done, waiting = 0, 1
         while done < waiting:
             first, end, depth = groups[3 * done], groups[3 * done + 1], groups[3 * done + 2]
@@ -239,13 +241,13 @@ def write_out(
             states_out[numbers[state] + done] = (first_edge + num_edges) << 1 | may_leave
             done += 1
             while first < end:
-                character = edges[order[first] + _SYMBOL] >> 1
+                character = characters[first]
                 byte = data[offsets[character] + depth]
                 last = first + 1
-                while last < end and data[offsets[edges[order[last] + _SYMBOL] >> 1] + depth] == byte:
+                while last < end and data[offsets[characters[last]] + depth] == byte:
                     last += 1
                 if offsets[character] + depth + 1 == offsets[character + 1]:
-                    target = numbers[edges[order[first] + _TARGET]]
+                    target = numbers[targets[first]]
                 else:
                     groups[3 * waiting], groups[3 * waiting + 1], groups[3 * waiting + 2] = first, last, depth + 1
                     target = numbers[state] + waiting
@@ -285,19 +287,22 @@ def _build_one(document: Spelled, shift: int, first_edge: int, room: int) -> tup
     if len(symbols) > room:  # each of them makes a state
         return None
     lengths, links, heads, leave = (np.zeros(2 * len(symbols) + 2, np.int32) for _ in range(4))
-    size, count = round_up_power(2 * len(symbols) + 8), -1
-    while count < 0:  # most texts have less than two edges a character
+    size, count = round_up_power(3 * len(symbols) + 8), -1
+    while count < 0:  # texts of few repeats have less than two edges a character, the worst three
         table = np.full(_EDGE_WORDS * size, -1, np.int32)
         count = build(symbols, ends, table, lengths, links, heads, leave, size // 4 * 3)
         size *= 2
     spread_ends(lengths, links, leave, count, np.zeros(2 * count + 2, np.int32))
-    order, numbers = np.empty(len(offsets), np.int32), np.empty(count + 1, np.int32)
-    number_states(table, heads, count, data, offsets, numbers, order)
+    num_edges = np.count_nonzero(table[::_EDGE_WORDS] >= 0)
+    firsts, characters, targets = np.zeros(count + 2, np.int32), *np.empty((2, num_edges), np.int32)
+    order_edges(table, count, firsts, characters, targets)
+    numbers = np.empty(count + 1, np.int32)
+    number_states(firsts, characters, data, offsets, numbers)
     num_states = int(numbers[count])
     if num_states > room:
         return None
-    states = np.empty(num_states, np.int32)
-    edges = np.empty(len(table) // _EDGE_WORDS + num_states, np.int32)
+    states, edges = np.empty(num_states, np.int32), np.empty(num_edges + num_states, np.int32)
     groups = np.empty(3 * (len(data) + 1), np.int32)
-    num_edges = write_out(table, heads, leave, data, offsets, numbers, shift, first_edge, order, groups, states, edges)
-    return states, edges[:num_edges].copy()
+    ways = (firsts, characters, targets, leave, data, offsets, numbers)
+    written = write_out(*ways, shift, first_edge, groups, states, edges)
+    return states, edges[:written].copy()
