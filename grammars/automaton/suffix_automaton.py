@@ -201,8 +201,8 @@ def number_states(
 ) -> None:
     """``numbers`` (states + 1,): what each state will be called, and in the end how many there are.
 
-    Behind each come the places inside the characters that it goes on with, one for each byte but the last; those of bytes
-    that characters share are one.
+    Behind each come the places inside the characters that it goes on with, one for each byte but the last; where
+    characters share bytes they share these.
     """
     total = 0
     for state in range(len(numbers) - 1):
