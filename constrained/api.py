@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import torch
 
@@ -49,6 +49,7 @@ def load(
     weights: str = "auto",
     numerics: str = "native",
     threads: int | None = None,
+    backend: Literal["own", "transformers"] = "own",
     progress: Callable[[str], None] | None = None,
 ) -> Model:
     """Load a model: ``None`` for the small embedded default, a folder, a GGUF file, or a hub id.
@@ -62,6 +63,10 @@ def load(
     variable OMP_NUM_THREADS says, else 1. More are faster on cores of one's own; on shared ones they are several times
     slower.
 
+    ``backend="transformers"`` computes with that library, for architectures that our own forward pass does not know:
+    slower on a CPU, row by row, with weights as ``dtype`` says (``weights`` and ``numerics`` are refused), and behind
+    the same API.
+
     Raises :class:`~constrained.errors.ModelUnavailable`, :class:`~constrained.errors.UnsupportedModel` or
     :class:`~constrained.errors.ModelFilesError`, and ValueError for a name or number that is none.
     """
@@ -71,9 +76,12 @@ def load(
         (dtype, "dtype", "'float32'"),
         (weights, "weights", "'fp32', 'bf16' or 'int8'"),
         (numerics, "numerics", "'native' or 'invariant'"),
+        (backend, "backend", "'own' or 'transformers'"),
     ):
         if not isinstance(value, str):
             raise TypeError(f"{argument}: expected a str such as {example}, got {value!r}")
+    if backend not in ("own", "transformers"):
+        raise ValueError(f"backend: expected 'own' or 'transformers', got {backend!r}")
     set_threads(threads)
     import grammars  # its kernels load when first needed
 
@@ -81,6 +89,16 @@ def load(
         if progress is not None:
             progress("compiling the kernels of the grammar engine (once)")
         grammars.warm_up()
+    if backend == "transformers":
+        from .integrations.transformers_model import load_transformers_model
+
+        if (weights, numerics) != ("auto", "native"):
+            raise ValueError(
+                "weights, numerics: transformers decides about them; pass dtype, or leave backend='transformers' out"
+            )
+        return Model(
+            load_transformers_model(source, device=device, dtype=dtype, progress=progress), max_prefix_bytes=0
+        )
     return Model(
         load_model(
             source, device=device, dtype=dtype, weights=weights, numerics=numerics, threads=threads, progress=progress

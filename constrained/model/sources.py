@@ -68,7 +68,7 @@ def load_model(
     if path.is_file():
         return _load_gguf(path, str(source), runtime, report)
     if isinstance(source, str) and _HUB_ID.fullmatch(source):
-        return _load_folder(_fetch_from_hub(source, report), source, runtime, report)
+        return _load_folder(fetch_from_hub(source, report), source, runtime, report)
     raise ModelUnavailable(
         f"model {str(source)!r}: no such folder or file, and not a hub id of the form owner/name; expected a folder "
         "with safetensors, a .gguf file, a hub id, or nothing for the default model"
@@ -107,7 +107,7 @@ def _load_gguf(path: Path, name: str, runtime: Runtime, progress: Callable[[str]
     return LoadedModel(runtime.build(file.config, file, progress=progress), tokenizer, name)
 
 
-def _fetch_from_hub(hub_id: str, progress: Callable[[str], None]) -> Path:
+def fetch_from_hub(hub_id: str, progress: Callable[[str], None]) -> Path:
     """Folder of a hub model, from the local hub cache or the network."""
     import huggingface_hub  # only this path needs it, and it is slow to import
 
