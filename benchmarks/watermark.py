@@ -24,7 +24,7 @@ import grammars
 from constrained.philox import gumbel, philox_word
 from constrained.watermark import WatermarkConfig, WatermarkKey
 from constrained.watermark.contexts import Marker
-from constrained.watermark.green import green_of_few, threshold_of
+from constrained.watermark.green import SMALL, threshold_of
 from constrained.watermark.lefthash import left_green_ids
 from constrained.watermark.replay import FreePosition, Replay, replay
 from constrained.watermark.scores import Score, score
@@ -235,16 +235,15 @@ def _distribution(choice: dict[str, Any], temperature: float) -> tuple[NDArray[n
     return np.array(choice["ids"]), chances / chances.sum()
 
 
-def _words(ids: NDArray[np.int64], generator: np.random.Generator) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    """A key as a context gives it, and the words of these ids."""
-    key = np.array([*generator.integers(0, 2**63, 2), 1 << 28], np.uint64)
-    return key, np.array([int(philox_word(int(token_id), key)) for token_id in ids], np.int64)
+def _words(ids: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
+    """Words of these ids under a key and context of their own: that Philox's words are uniform is tested elsewhere."""
+    return generator.integers(0, 2**32, len(ids))
 
 
 def _draw_gumbel(
     ids: NDArray[np.int64], chances: NDArray[np.float64], choice: dict[str, Any], generator: np.random.Generator
 ) -> float:
-    _, words = _words(ids, generator)
+    words = _words(ids, generator)
     uniform = (words + 0.5) * 2.0**-32
     place = int(np.argmax(np.log(np.maximum(chances, 1e-300)) - np.log(-np.log(uniform))))
     return -math.log1p(-float(uniform[place]))
@@ -261,11 +260,10 @@ def _draw_kgw(
 def _green(
     ids: NDArray[np.int64], choice: dict[str, Any], generator: np.random.Generator
 ) -> tuple[NDArray[np.bool_], float]:
-    key, words = _words(ids, generator)
-    if choice["allowed"] <= 32:
-        order = np.argsort(ids)
+    words = _words(ids, generator)
+    if choice["allowed"] <= SMALL:
         green = np.zeros(len(ids), np.bool_)
-        green[order] = green_of_few(ids[order], key, GAMMA)
+        green[np.argsort(words)[: max(1, round(GAMMA * len(ids)))]] = True
         return green, float(green.sum()) / len(ids)
     return words < threshold_of(GAMMA), GAMMA
 
@@ -273,7 +271,7 @@ def _green(
 def _draw_synthid(
     ids: NDArray[np.int64], chances: NDArray[np.float64], choice: dict[str, Any], generator: np.random.Generator
 ) -> int:
-    _, words = _words(ids, generator)
+    words = _words(ids, generator)
     weights = chances.copy()
     for layer in range(30):
         bit = (words >> layer) & 1
@@ -348,8 +346,8 @@ def nats(choices: list[dict[str, Any]], *, temperature: float = 1.0) -> dict[str
         ids, chances = _distribution(choice, temperature)
         entropy = -float((chances * np.log(np.maximum(chances, 1e-300))).sum())
         for _ in range(4):
-            _, words = _words(ids, generator)
-            noise = np.array([float(gumbel(int(word))) for word in words])
+            words = _words(ids, generator)
+            noise = -np.log(-np.log((words + 0.5) * 2.0**-32))
             place = int(np.argmax(np.log(np.maximum(chances, 1e-300)) + noise))
             losses["gumbel"].append(-math.log(chances[place]) - entropy)
             green, _gamma = _green(ids, choice, generator)

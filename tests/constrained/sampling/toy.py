@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from types import SimpleNamespace
 from typing import Any
 
@@ -26,7 +26,7 @@ VOCABULARY = Vocabulary.from_bytes([*LETTERS, None], eos_token_ids=[END])
 Text = tuple[int, ...]
 
 
-@lru_cache(maxsize=None)
+@functools.cache
 def chances(text: Text) -> tuple[float, ...]:
     """The model's distribution after a text."""
     generator = np.random.Generator(np.random.Philox(key=np.array([7, hash(text) % 2**32], np.uint64)))
@@ -40,9 +40,7 @@ def is_in(text: Sequence[int]) -> bool:
 
 def texts() -> list[Text]:
     """All texts of the language."""
-    return [
-        text for size in range(MOST + 1) for text in itertools.product(range(3), repeat=size) if is_in(text)
-    ]
+    return [text for size in range(MOST + 1) for text in itertools.product(range(3), repeat=size) if is_in(text)]
 
 
 def probability(text: Text) -> float:
@@ -124,6 +122,8 @@ class ToyCache:
     def __init__(self) -> None:
         self.ids: list[int] = []
 
+    num_bytes = 0
+
     @property
     def length(self) -> int:
         return len(self.ids)
@@ -156,7 +156,7 @@ def request(*, is_local: bool = False, **settings: Any) -> Request:
     return Request(
         prompt_ids=[0],
         matcher=ToyMatcher(is_local=is_local),
-        sampling=SamplingConfig(temperature=1.0, **settings),
+        sampling=SamplingConfig(**({"temperature": 1.0} | settings)),
         max_tokens=MOST,
     )
 
