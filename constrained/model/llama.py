@@ -98,10 +98,10 @@ class Llama(nn.Module):
         for chunk in torch.split(token_ids, PREFILL_CHUNK, dim=1):
             hidden = self._pass(chunk, cache)  # (B, T, hidden)
             if all_positions:
-                logits.append(self._scores(hidden))
+                logits.append(self.scores(hidden))
         if all_positions:
             return torch.cat(logits, dim=1)  # (B, T, V)
-        return self._scores(hidden[:, -1])  # (B, V)
+        return self.scores(hidden[:, -1])  # (B, V)
 
     def forward_rows(
         self, rows: Sequence[Sequence[int]], caches: Sequence[KVCache], *, all_positions: bool = False
@@ -158,7 +158,11 @@ class Llama(nn.Module):
         mask = keys <= queries
         return mask if window is None else mask & (keys > queries - window)
 
-    def _scores(self, hidden: Tensor) -> Tensor:
+    def rotary(self, length: int) -> tuple[Tensor, Tensor]:
+        """Cosine and signed sine of the positions below ``length``, (length, 1, D) each."""
+        return self._rotary.slice(0, length, device=self.device, dtype=self.dtype)
+
+    def scores(self, hidden: Tensor) -> Tensor:
         """Logits in float32 of hidden states (..., hidden)."""
         head = self.embedding if self.unembedding is None else self.unembedding
         return head(self.norm(hidden)).float()  # type: ignore[no-any-return]

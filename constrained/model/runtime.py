@@ -12,6 +12,7 @@ import torch
 
 from constrained.model.config import LlamaConfig
 from constrained.model.cpu import WEIGHT_KINDS, CpuLlama, WeightKind, is_warm, warm_up
+from constrained.model.cuda import CudaLlama
 from constrained.model.llama import Llama
 from constrained.model.weights import Checkpoint, build_model, fused_tensors
 
@@ -54,7 +55,8 @@ class Runtime:
     ) -> Llama | CpuLlama:
         """The model of these weights. Raises :class:`~constrained.errors.ModelFilesError` if they do not fit."""
         if self.device.type != "cpu":
-            return build_model(config, checkpoint, device=self.device, dtype=_DTYPE_OF_KIND[self.weights])
+            dtype = _DTYPE_OF_KIND[self.weights]
+            return CudaLlama.from_llama(build_model(config, checkpoint, device=self.device, dtype=dtype))
         tensors = fused_tensors(config, checkpoint)
         if not is_warm([self.weights]):
             progress("compiling the kernels of the forward pass (once)")

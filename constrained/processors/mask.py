@@ -6,6 +6,7 @@ A token bitmask is int32 (B, ceil(V / 32)); bit ``id % 32`` of word ``id // 32``
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib.util import find_spec
 from typing import ClassVar
 
 import numpy as np
@@ -95,8 +96,15 @@ def apply_token_bitmask(logits: Tensor, token_bitmask: NDArray[np.int32]) -> Ten
 
 
 def apply_token_bitmask_tensor(logits: Tensor, token_bitmask: NDArray[np.int32]) -> Tensor:
-    """The same as :func:`apply_token_bitmask` in tensor operations, for any device; the bitmask travels packed."""
+    """The same as :func:`apply_token_bitmask` for any device; the bitmask travels packed.
+
+    On CUDA a kernel unpacks it as it goes, elsewhere tensor operations do.
+    """
     words = torch.from_numpy(token_bitmask).to(logits.device, non_blocking=True)  # (B, W)
+    if logits.is_cuda and find_spec("triton") is not None:
+        from constrained.model.cuda.kernels import mask_logits
+
+        return mask_logits(logits, words)
     shifts = torch.arange(32, dtype=torch.int32, device=logits.device)
     allowed = ((words[:, :, None] >> shifts) & 1).bool().flatten(1)  # (B, 32 W)
     return logits.masked_fill(~allowed[:, : logits.shape[1]], -torch.inf)
