@@ -270,7 +270,7 @@ def build_documents(verbatims: Sequence[Verbatim], limits: Limits) -> Documents:
         if built is None:
             length = len(document_of(verbatim))
             raise LimitExceeded(
-                "max_states", limits.max_states, f"verbatim text of {length:,} characters; take a shorter source"
+                "max_states", limits.max_states, f"the source of verbatim text, {length:,} characters, is too long"
             )
         roots.append(num_states)
         states.append(built[0])
