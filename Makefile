@@ -59,7 +59,7 @@ demo: $(RUN_STAMP)
 
 test: $(TEST_STAMP)
 	@$(BIN)/python -m tests.official_suite || echo "tests with the official suite are skipped" >&2
-	@CONSTRAINED_CHECKED=1 $(BIN)/python -m pytest -q tests/grammars/automaton tests/grammars/masks
+	@CONSTRAINED_CHECKED=1 $(BIN)/python -m pytest -q tests/grammars/automaton tests/grammars/masks tests/constrained/model/cpu/test_checked.py
 	@$(BIN)/python -m pytest
 
 lint: $(TEST_STAMP)

@@ -13,10 +13,11 @@ import numpy as np
 
 from grammars.jit import inlined, subroutine
 
-from .arithmetic import array_at, exponential, fma
+from .arithmetic import array_at, fma
 from .blocks import BLOCK_POSITIONS, block_size, head_at, padded
 from .exact import LANES
 from .lanes import largest, sum_of
+from .lanewise import divide_lanes, exponential_lanes
 from .plan import (
     ATTENDED_AT,
     ATTENTION_SCALE_AT,
@@ -153,8 +154,10 @@ def _attend_tile(
         total = sum_of(work, scores_at + row * span, span)
         token, member = first_row + (first + row) // group, head * group + (first + row) % group
         to = plan[ATTENDED_AT] + (token * plan[HEADS] + member) * head_dim
+        for place in range(mixed_at + row * value_width, mixed_at + (row + 1) * value_width, LANES):
+            divide_lanes(work, place, total)
         for coordinate in range(head_dim):
-            scratch[to + coordinate] = work[mixed_at + row * value_width + coordinate] / total
+            scratch[to + coordinate] = work[mixed_at + row * value_width + coordinate]
 
 
 @inlined
@@ -165,5 +168,5 @@ def _exponentials(scores: Any, at: int, low: int, high: int, span: int) -> None:
     for place in range(high, span):
         scores[at + place] = -np.inf
     most = largest(scores, at, span)
-    for place in range(span):
-        scores[at + place] = exponential(scores[at + place] - most)
+    for place in range(at, at + span, LANES):
+        exponential_lanes(scores, place, most)

@@ -238,7 +238,9 @@ class CpuLlama:
             end += _whole_lines(size)
         # Beside what a tile needs: one block more than the positions fill, where a window begins within a block.
         span = _whole_lines(longest) + BLOCK_POSITIONS
-        work = entry.PANELS_SIZE + MOST_ROWS * (_whole_lines(config.head_dim) + span)
+        attention = MOST_ROWS * (_whole_lines(config.head_dim) + span)
+        wide_panels = LANES * max(2 * config.hidden_size, config.intermediate_size, width)
+        work = entry.PANELS_SIZE + max(attention, wide_panels)
         plan[entry.ROWS], plan[entry.WANTED] = rows, wanted
         plan[entry.WORK_AT], plan[entry.WORK_SIZE] = end, work
         needed = end + work * self.num_threads

@@ -61,6 +61,6 @@ EPSILON_AT: Final = 0
 ATTENTION_SCALE_AT: Final = 1
 NORMS_AT: Final = 32
 
-# Places in a worker's memory; the scores of a tile follow its mixed values.
+# A worker's memory: this, then what attention needs (mixed values of a tile, then its scores), or widened panels.
 PANELS_SIZE: Final = 2 * 8 * 32
 """Two panels of outputs of eight rows."""

@@ -25,7 +25,7 @@ LENGTH = 75  # more than two blocks of the cache
 
 @st.composite
 def models(draw: st.DrawFn) -> CpuLlama:
-    """Random weights in a random shape, with one thread or two."""
+    """Random weights in a random shape."""
     groups, kv_heads = draw(st.integers(1, 4)), draw(st.integers(1, 3))
     fields: dict[str, Any] = {
         "num_attention_heads": groups * kv_heads,
@@ -40,7 +40,7 @@ def models(draw: st.DrawFn) -> CpuLlama:
         "sliding_window": draw(st.none() | st.integers(1, 80)),
     }
     llama = tiny_llama(seed=draw(st.integers(0, 99)), vocab_size=97, **fields)
-    model = CpuLlama.from_llama(llama, weights=draw(st.sampled_from(WEIGHT_KINDS)), num_threads=draw(st.integers(1, 2)))
+    model = CpuLlama.from_llama(llama, weights=draw(st.sampled_from(WEIGHT_KINDS)))
     model._plan[ROWS_AT_ONCE] = draw(st.integers(1, 8))  # as machines with fewer registers have it
     return model
 
@@ -95,6 +95,16 @@ def test_any_mixture_of_rows(model: CpuLlama, data: st.DataObject) -> None:
         )
         wanted = [expected[row][starts[row] : starts[row] + counts[row]] for row in taking]
         assert_same_bits(got, torch.cat(wanted))
+
+
+@settings(max_examples=8)  # threads wait for each other, for long where other processes run
+@given(model=models(), num_threads=st.integers(2, 5), cut=st.integers(1, LENGTH - 1))
+def test_any_number_of_threads(model: CpuLlama, num_threads: int, cut: int) -> None:
+    token_ids = random_ids(2, LENGTH)
+    several = CpuLlama(model.config, model._packed, num_threads=num_threads)
+    cache = several.new_cache(2, LENGTH)
+    parts = [several.forward(part, cache, all_positions=True) for part in (token_ids[:, :cut], token_ids[:, cut:])]
+    assert_same_bits(torch.cat(parts, dim=1), our_logits(model, token_ids))
 
 
 def test_long_rows_go_through_several_passes() -> None:
@@ -155,16 +165,17 @@ def test_real_model(loaded_real_model: LoadedModel, real_model_files: Any, kind:
     from constrained.model import load_model
 
     tokenizer = loaded_real_model.tokenizer
-    models = [load_model(real_model_files, device="cpu", weights=kind, threads=threads).model for threads in (1, 2)]
+    model = load_model(real_model_files, device="cpu", weights=kind).model
+    assert isinstance(model, CpuLlama)
     prompt = tokenizer.chat_prompt([{"role": "user", "content": "Name three rivers of France, and their lengths."}])
     token_ids = torch.tensor([prompt])
-    expected = our_logits(models[0], token_ids)[0]
-    for model in models:
-        cache, bounds = model.new_cache(1, 400), [0, 9, 10, 12, 15, 19, 24, 30, len(prompt)]
-        parts = [model.forward(token_ids[:, start:stop], cache, all_positions=True) for start, stop in pairwise(bounds)]
+    expected = our_logits(model, token_ids)[0]
+    for each in (model, CpuLlama(model.config, model._packed, num_threads=2)):
+        cache, bounds = each.new_cache(1, 400), [0, 9, 10, 12, 15, 19, 24, 30, len(prompt)]
+        parts = [each.forward(token_ids[:, start:stop], cache, all_positions=True) for start, stop in pairwise(bounds)]
         assert_same_bits(torch.cat(parts, dim=1)[0], expected)
         mates = [prompt[:20], prompt[5:], prompt]
-        together = model.forward_rows(mates, [model.new_cache(1, 99) for _ in mates])
+        together = each.forward_rows(mates, [each.new_cache(1, 99) for _ in mates])
         assert_same_bits(together[[0, 2]], expected[[19, -1]])
 
 
