@@ -205,8 +205,8 @@ class Model:
 
     def run(self, job: Job) -> GenerationResult:
         """All samples that a call asks for, each drawn anew where it has to be; the best or first, with the others."""
-        drawer = Drawer(self.engine, job.request, job.processors)
-        return keep_best(drawer, lambda sample: self._sample(job, drawer, sample))
+        drawer = Drawer(self.engine, job.request, job.processors, choices=job.whole_choices)
+        return keep_best(drawer, lambda sample: self._sample(job, drawer, sample), job.valid_ones)
 
     def _sample(self, job: Job, drawer: Drawer, sample: int) -> GenerationResult:
         attempt = 0
@@ -233,6 +233,11 @@ class Model:
         piece when it is whole.
         """
         job = self.job_of(GenerationRequest(prompt, output_type, **options))
+        if not job.is_one_row:
+            raise ValueError(
+                "stream: expected one text drawn token by token; n, best_of, num_beams, sampling and whole choices "
+                "are for generate"
+            )
 
         def finish(result: GenerationResult) -> GenerationResult:
             try:

@@ -23,7 +23,7 @@ from .arguments import (
 from .errors import ValidationFailed
 from .loop import Request
 from .loop.request import MOST_DRAFTS
-from .output_types import DEFAULT_WHITESPACE, InvalidText, OutputType
+from .output_types import DEFAULT_WHITESPACE, ChoiceType, InvalidText, OutputType
 from .result import BudgetPolicy, ForcedMode, GenerationResult
 from .sampling import sample_stream
 from .sampling_config import SamplingConfig
@@ -37,6 +37,7 @@ __all__ = ["GenerationOptions", "Job", "Settings", "refuse_what_does_not_go_toge
 
 _RETRIES = 3
 _DRAFTS = 8
+_BEAMS_REMEDY = "raise num_beams, or say in the prompt what the validation asks for"
 
 
 class GenerationOptions(SamplingOptions, total=False):
@@ -143,10 +144,21 @@ class Job:
     source: str | None = None
 
     @property
+    def whole_choices(self) -> tuple[str, ...] | None:
+        """The texts of which one is wanted, where each is to be weighed as a whole."""
+        wanted = self.output_type
+        return tuple(wanted.options) if isinstance(wanted, ChoiceType) and wanted.score == "sequence" else None
+
+    @property
     def is_one_row(self) -> bool:
         """Whether it is one text, drawn token by token: what can be a row of a batch."""
         sampling = self.request.sampling
-        return sampling.sampling == "local" and sampling.num_beams == 1 and (sampling.best_of or sampling.n) == 1
+        return (
+            self.whole_choices is None
+            and sampling.sampling == "local"
+            and sampling.num_beams == 1
+            and (sampling.best_of or sampling.n) == 1
+        )
 
     def draw(self, *, sample: int, attempt: int) -> Request:
         """The request of one sample, and of its later attempts."""
@@ -163,6 +175,19 @@ class Job:
             return result
         is_json = wanted.schema_text is not None
         return dataclasses.replace(result, spans=find_spans(result.text, self.source, is_json=is_json))
+
+    def valid_ones(self, results: list[GenerationResult]) -> list[GenerationResult]:
+        """Those whose value is valid, with it; ValidationFailed, told of the first, where none is."""
+        kept = []
+        failures = []
+        for result in results:
+            try:
+                kept.append(self.with_value(result))
+            except InvalidText as error:
+                failures.append(self.failed(result, error, attempts=len(results), remedy=_BEAMS_REMEDY))
+        if not kept:
+            raise failures[0]
+        return kept
 
     def failed(
         self, result: GenerationResult, error: InvalidText, *, attempts: int, remedy: str | None = None

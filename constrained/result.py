@@ -149,6 +149,8 @@ class GenerationResult:
     """Of each output token, where ``logprobs`` or ``top_logprobs`` ask for them."""
     mean_logprob: float | None = None
     """Mean unmasked log-probability of the drawn tokens, where log-probabilities were noted."""
+    choice_logprobs: dict[str, float] | None = None
+    """Of each choice as a whole, where ``constrained.choice(..., score="sequence")`` was asked for; they sum to 1."""
     watermark: MarkedWith | None = None
     """How it is marked."""
     spans: Mapping[str, tuple[int, int]] = field(default_factory=dict)

@@ -130,7 +130,10 @@ def _output_type(wanted: dict[str, Any], settings: Generation, reading: Reading)
 
 
 def _write_freely(results: BinaryIO, model: Model, prompt: str, settings: Generation, *, raw: bool) -> None:
-    stream = model.stream(prompt, chat=False if raw else None, **settings.keywords())
+    try:
+        stream = model.stream(prompt, chat=False if raw else None, **settings.keywords())
+    except ValueError as error:  # settings that are for a whole output
+        raise click.UsageError(str(error)) from error
     for piece in stream:
         _write(results, piece)
     _write(results, "\n")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import Enum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 from ..errors import UnsupportedOutputType
 from .base import InvalidText, OutputType, digest_of
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["ChoiceType", "RegexType", "choice", "regex"]
 
 T = TypeVar("T")
+
+ChoiceScore = Literal["token", "sequence"]
 
 
 class RegexType(RegularType):
@@ -56,8 +58,9 @@ class RegexType(RegularType):
 class ChoiceType(OutputType[T]):
     """Exactly one of several texts, unquoted; the value is the option whose text was written."""
 
-    def __init__(self, options: dict[str, T]) -> None:
+    def __init__(self, options: dict[str, T], *, score: ChoiceScore = "token") -> None:
         self.options = dict(options)
+        self.score = score
 
     @cached_property
     def digest(self) -> str:
@@ -100,8 +103,11 @@ def regex(pattern: str) -> RegexType:
     return RegexType(pattern)
 
 
-def choice(options: Iterable[T]) -> ChoiceType[T]:
+def choice(options: Iterable[T], *, score: ChoiceScore = "token") -> ChoiceType[T]:
     """Exactly one of ``options``, which may be an Enum class. The value is the option itself.
+
+    ``score="token"``: the model chooses token by token. ``"sequence"``: the probability of each option as a whole
+    counts, which takes a pass for each (what they share is read once); ``result.choice_logprobs`` has them all.
 
     What is written is the option as text: a ``str`` as it is, an Enum member as its value, anything else by ``str``.
     Two options with the same text, or none at all, raise :class:`~constrained.errors.UnsupportedOutputType`.
@@ -125,7 +131,9 @@ def choice(options: Iterable[T]) -> ChoiceType[T]:
         by_text[text] = option
     if not by_text:
         raise UnsupportedOutputType("choice: expected at least one option, got none")
-    return ChoiceType(by_text)
+    if score not in get_args(ChoiceScore):
+        raise UnsupportedOutputType(f"choice: expected score to be 'token' or 'sequence', got {score!r}")
+    return ChoiceType(by_text, score=score)
 
 
 def _text_of(option: Any, index: int) -> str:
