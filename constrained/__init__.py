@@ -18,7 +18,20 @@ from .errors import ConstrainedError, UnsupportedOutputType, ValidationFailed
 if TYPE_CHECKING:
     from .api import Model, load
     from .batches import GenerationRequest, Outcome
-    from .combinators import ToolCall, alt, gbnf, lark, many, optional, seq, text_without, tool_calls, until
+    from .combinators import (
+        ToolCall,
+        alt,
+        free_text,
+        gbnf,
+        lark,
+        many,
+        optional,
+        seq,
+        special,
+        text_without,
+        tool_calls,
+        until,
+    )
     from .fields import fields_schema
     from .output_types import OutputType, choice, json_schema, regex
     from .prompts import PromptTemplate
@@ -44,6 +57,7 @@ __all__ = [
     "alt",
     "choice",
     "fields_schema",
+    "free_text",
     "gbnf",
     "json_schema",
     "lark",
@@ -52,6 +66,7 @@ __all__ = [
     "optional",
     "regex",
     "seq",
+    "special",
     "text_without",
     "tool_calls",
     "until",
@@ -73,6 +88,7 @@ _HOME_OF = {
     "alt": "combinators",
     "choice": "output_types",
     "fields_schema": "fields",
+    "free_text": "combinators",
     "gbnf": "combinators",
     "json_schema": "output_types",
     "lark": "combinators",
@@ -81,6 +97,7 @@ _HOME_OF = {
     "optional": "combinators",
     "regex": "output_types",
     "seq": "combinators",
+    "special": "combinators",
     "text_without": "combinators",
     "tool_calls": "combinators",
     "until": "combinators",

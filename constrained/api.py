@@ -341,6 +341,7 @@ class Model:
             0 if settings.is_greedy else settings.retries,
             settings.retries,
             settings.source,
+            self.engine.vocabulary,
         )
 
     def _prompt_ids(self, prompt: Prompt, chat: bool | None) -> list[int]:

@@ -29,8 +29,11 @@ from .sampling import sample_stream
 from .sampling_config import SamplingConfig
 from .sampling_options import SamplingOptions
 from .spans import find_spans
+from .special_marks import marked_text
 
 if TYPE_CHECKING:
+    from grammars import Vocabulary
+
     from .processors import LogitsProcessor
 
 __all__ = ["GenerationOptions", "Job", "Settings", "refuse_what_does_not_go_together"]
@@ -142,6 +145,8 @@ class Job:
     retries: int
     asked_retries: int
     source: str | None = None
+    vocabulary: Vocabulary | None = None
+    """Tells special tokens by name."""
 
     @property
     def whole_choices(self) -> tuple[str, ...] | None:
@@ -170,7 +175,11 @@ class Job:
         wanted = self.output_type
         if wanted is None or not result.complete:
             return result
-        result = dataclasses.replace(result, value=wanted.parse(result.text))
+        text = result.text
+        if wanted.read_specials:
+            assert self.vocabulary is not None
+            text = marked_text(self.vocabulary, result, wanted.read_specials)
+        result = dataclasses.replace(result, value=wanted.parse(text))
         if self.source is None:
             return result
         is_json = wanted.schema_text is not None

@@ -31,10 +31,12 @@ from .automaton.memory import (
 )
 from .automaton.network import Network, build_network
 from .completions import Completions
-from .errors import Note, SchemaWarning, UnsatisfiableGrammar
+from .errors import GrammarError, Note, SchemaWarning, UnsatisfiableGrammar
 from .ir import IR, Builder, Kind
+from .ir.private import is_private, limits_of, make_private
 from .ir.verbatim import Unit, bind_source
 from .limits import DEFAULT_LIMITS, Limits
+from .masks.limited import Limited
 from .masks.narrow import Narrower
 from .masks.open_guards import OpenGuards
 from .masks.spelling import Spelling
@@ -55,15 +57,29 @@ class CompiledGrammar:
     """
 
     def __init__(self, ir: IR, vocabulary: Vocabulary, limits: Limits) -> None:
-        self.ir = ir
         self.vocabulary = vocabulary
         self.num_words = (vocabulary.size + 31) // 32
-        self.tables: Memory = wrap(vocabulary.tables)
+        self.tokens, tables = vocabulary.tokens, None
+        self.special_ids: frozenset[int] = frozenset()
+        token_limits: tuple[int, ...] = ()
+        if is_private(ir):
+            ids = [vocabulary.special_id(token) for token in ir.specials]
+            self.special_ids, token_limits = frozenset(ids), limits_of(ir)
+            self.tokens, tables = vocabulary.private(self.special_ids)
+            ir = make_private(ir, ids)
+        self.ir = ir
+        self.tables: Memory = wrap(vocabulary.tables if tables is None else tables)
         self.machine = Machine(build_network(ir, limits=limits), self.num_words, limits)
+        self.limited = Limited(self.machine, token_limits) if token_limits else None
         has_guards = bool((self.machine.network.steps[:, 0] == Kind.GUARD).any())
         self.narrower = Narrower(self.machine, self.tables, ir.guards) if has_guards else None
         self._open_guards: OpenGuards | None = None
         self.spelling = Spelling.needed(self.machine, self.tables, vocabulary)
+        if self.limited is not None and self.spelling is not None:
+            raise GrammarError(
+                "max_tokens: expected a vocabulary with a token for every byte that the grammar may need, so that text "
+                "can be ended anywhere; this one lacks some"
+            )
         if self.spelling is not None and not self.spelling.is_live(self.machine.start):
             raise UnsatisfiableGrammar("the tokens of this vocabulary cannot write any text of the grammar")
 

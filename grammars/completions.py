@@ -70,7 +70,8 @@ class Completions:
         _refuse_questions(grammar)
         self._machine = grammar.machine
         self._vocabulary = grammar.vocabulary
-        texts = {token for token in grammar.vocabulary.tokens if token}
+        self._tables = words_of(grammar.tables)
+        texts = {token for token in grammar.tokens if token}
         self._shortest: Shortest = shortest_ends(self._machine.network, texts)
         self._needed: dict[int, int] = {}  # by configuration
         self._stacks: dict[int, int] = {}  # by stack set
@@ -121,14 +122,14 @@ class Completions:
     @cached_property
     def _offsets(self) -> npt.NDArray[np.int64]:
         """(V + 1,) where the bytes of each token begin."""
-        tables = self._vocabulary.tables
+        tables = self._tables
         first = int(tables[TOKEN_OFFSETS])
         return tables[first : first + self._vocabulary.size + 1].astype(np.int64)
 
     @cached_property
     def _bytes(self) -> npt.NDArray[np.int64]:
         """The bytes of all tokens."""
-        tables = self._vocabulary.tables
+        tables = self._tables
         first = int(tables[TOKEN_BYTES])
         return tables[first : first + int(self._offsets[-1])].astype(np.int64)
 

@@ -42,7 +42,8 @@ class LimitExceeded(GrammarError):
         self.limit = limit
         self.value = value
         super().__init__(
-            f"{what}: more than {limit}={value:,}; simplify the grammar, or pass a higher Limits({limit}=...)"
+            f"{what}: more than {limit}={value:,}; simplify the grammar "
+            f"(the library `grammars` takes a higher Limits({limit}=...))"
         )
 
 

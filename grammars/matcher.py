@@ -16,12 +16,15 @@ from .automaton.memory import (
     FIRST_GUARDED,
     FLAGS,
     MASK_ROW,
+    TRANSITIONS,
     Memory,
     wrap,
 )
 from .automaton.transitions import forced_bytes, run_bytes
 from .errors import TokenRefused
 from .guards.judge import Judge
+from .ir.private import SPECIAL_MARK
+from .masks.limited import Counts
 from .masks.open_guards import in_words
 from .masks.past_guards import run_past_guards
 from .masks.walk import consume_token, fill_bitmask
@@ -35,11 +38,15 @@ __all__ = ["Matcher"]
 
 FORGOTTEN = 0  # in the history: no longer kept, computed again from the tokens when rolled back to
 MOST_FORCED_BYTES = 4096
+SPECIAL_BYTE = bytes([SPECIAL_MARK])
 MOST_ATTEMPTS = 6  # several tables can be full in turn
 
 
 class Matcher:
     """Follows one sequence of tokens through a :class:`~grammars.CompiledGrammar`; made by its ``matcher()``.
+
+    Where a grammar asks for a special token that also ends a generation, that token is what was asked for, and the
+    sequence goes on; elsewhere it ends the sequence.
 
     >>> import grammars
     >>> vocabulary = grammars.Vocabulary.from_bytes([b"a", b"b", b"ab", None], eos_token_ids=[3])
@@ -53,11 +60,14 @@ class Matcher:
 
     __slots__ = (
         "__weakref__",
+        "_counts",
         "_history",
         "_judge",
+        "_limited",
         "_lock",
         "_machine",
         "_memory",
+        "_next_counts",
         "_tables",
         "_terminated",
         "_tokens",
@@ -73,6 +83,9 @@ class Matcher:
         self._tokens: list[int | bytes] = []  # bytes: text consumed without tokens
         self._terminated = False
         self._judge = Judge(grammar.ir.guards) if grammar.narrower is not None else None
+        self._limited = grammar.limited
+        self._counts: list[Counts] = [()]  # behind each token, where text is limited
+        self._next_counts: Counts = ()
         with self._lock:
             self._history: list[int] = [self._machine.start]
             self._machine.tenants.add(self)
@@ -176,6 +189,27 @@ class Matcher:
         """The bytes that must follow whatever is chosen, up to the first choice (empty if there is one now)."""
         if self._terminated:
             return b""
+        forced = self._forced()
+        return forced.partition(SPECIAL_BYTE)[0] if self.grammar.special_ids else forced
+
+    def forced_special(self) -> int | None:
+        """The special token that must follow now, if one must: then there are no forced bytes."""
+        if not self.allows_special or self.is_accepting:
+            return None
+        forced = self._forced()
+        return int(forced[1:].partition(SPECIAL_BYTE)[0]) if forced.startswith(SPECIAL_BYTE) else None
+
+    @property
+    def allows_special(self) -> bool:
+        """Whether a special token that the grammar asks for may come next. An end token may be one."""
+        if not self.grammar.special_ids or self._terminated:
+            return False
+        with self._lock:
+            row = self._memory[TRANSITIONS] + 256 * self._history[-1]
+            return bool(self._memory[row + SPECIAL_MARK] != DEAD)
+
+    def _forced(self) -> bytes:
+        """The forced bytes, special tokens in their spelling among them."""
         output = np.empty(MOST_FORCED_BYTES, np.int32)
         with self._lock:
             count = forced_bytes(self._memory, self._history[-1], wrap(output))
@@ -189,7 +223,7 @@ class Matcher:
         forced: list[int] = []
         while len(forced) < MOST_FORCED_BYTES:
             allowed = ahead.allowed_token_ids()
-            if len(allowed) != 1 or allowed[0] in self.grammar.vocabulary.eos_token_ids:
+            if len(allowed) != 1 or (ahead.is_accepting and allowed[0] in self.grammar.vocabulary.eos_token_ids):
                 break
             forced.append(allowed[0])
             ahead.consume(allowed[0])
@@ -214,10 +248,12 @@ class Matcher:
     def consume_bytes(self, data: bytes) -> bool:
         """Append text that is not cut into tokens; False, and nothing changes, if it is not allowed.
 
-        It counts as one token for :meth:`rollback`.
+        It counts as one token for :meth:`rollback`, and as none for limited text. It holds no special tokens.
         """
         if self._terminated:
             return not data
+        if self.grammar.special_ids and SPECIAL_BYTE in data:
+            return False
         words = wrap(np.frombuffer(data, np.uint8).astype(np.int32))
         with self._lock:
             target = self._run(words, 0, len(data))
@@ -225,6 +261,8 @@ class Matcher:
                 target = self._again(target, lambda: self._run(words, 0, len(data)))
             if target < 0:
                 return False
+            if self._limited is not None:
+                self._next_counts = self._limited.carry(target, self._counts[-1])
             self._append(data, target)
         return True
 
@@ -238,6 +276,8 @@ class Matcher:
             self._terminated = False
             del self._tokens[-num_tokens:]
             del self._history[-num_tokens:]
+            if self._limited is not None:
+                del self._counts[-num_tokens:]
             if self._judge is not None:
                 self._judge.go_back(len(self._tokens))
             if self._history[-1] == FORGOTTEN:
@@ -249,6 +289,7 @@ class Matcher:
         with self._lock:
             other._tokens = self._tokens.copy()
             other._history = self._history.copy()
+            other._counts = self._counts.copy()
             other._terminated = self._terminated
             other._judge = None if self._judge is None else self._judge.copy()
         return other
@@ -258,6 +299,7 @@ class Matcher:
         with self._lock:
             self._tokens = []
             self._history = [self._machine.start]
+            self._counts = [()]
             self._terminated = False
             if self._judge is not None:
                 self._judge.go_back(0)
@@ -282,7 +324,7 @@ class Matcher:
             if target < 0:
                 if token_id not in self.grammar.vocabulary.eos_token_ids or not self.is_accepting:
                     return False
-                target = self._history[-1]
+                target, self._next_counts = self._history[-1], self._counts[-1]
                 self._terminated = True
             self._append(token_id, target)
         return True
@@ -290,12 +332,14 @@ class Matcher:
     def _step(self, token_id: int) -> int:
         """Where a token leads: a configuration, DEAD, or what is full."""
         target = consume_token(self._memory, self._tables, self._history[-1], token_id)
-        if target > FIRST_GUARDED:
-            return target
-        tables = self._tables
-        offsets = tables[TOKEN_OFFSETS] + token_id  # int: with numpy's integers each call of a kernel takes 200 us
-        first, end = (int(tables[TOKEN_BYTES] + tables[offsets + index]) for index in (0, 1))
-        return run_past_guards(self._memory, self._history[-1], tables, first, end, self._follow)
+        if target <= FIRST_GUARDED:
+            tables = self._tables
+            offsets = tables[TOKEN_OFFSETS] + token_id  # int: with numpy's integers each call of a kernel takes 200 us
+            first, end = (int(tables[TOKEN_BYTES] + tables[offsets + index]) for index in (0, 1))
+            target = run_past_guards(self._memory, self._history[-1], tables, first, end, self._follow)
+        if target > 0 and self._limited is not None:
+            target, self._next_counts = self._limited.step(target, self._counts[-1])
+        return target
 
     def _run(self, data: Memory, first: int, end: int) -> int:
         """Where ``data[first:end]`` leads, one byte a word: a configuration, DEAD, or what is full."""
@@ -306,9 +350,8 @@ class Matcher:
 
     def _follow(self) -> Judge:
         """The judge, told of every token so far."""
-        judge, vocabulary = self._judge, self.grammar.vocabulary
+        judge, tokens = self._judge, self.grammar.tokens
         assert judge is not None
-        tokens = vocabulary.tokens
         fresh = self._tokens[judge.num_pieces :]
         judge.follow([token if isinstance(token, bytes) else tokens[token] or b"" for token in fresh])
         return judge
@@ -339,6 +382,8 @@ class Matcher:
     def _append(self, token: int | bytes, configuration: int) -> None:
         self._tokens.append(token)
         self._history.append(configuration)
+        if self._limited is not None:
+            self._counts.append(self._next_counts)
 
     def _why_refused(self, token_id: int) -> str:
         vocabulary = self.grammar.vocabulary
@@ -349,6 +394,8 @@ class Matcher:
         if token_id in vocabulary.eos_token_ids:
             return "the text so far is not complete, so it cannot end here"
         token = vocabulary.tokens[token_id]
+        if token_id in self.grammar.special_ids:
+            return "the grammar does not ask for this special token here"
         if not token:
             return "it has no text of its own (a special or unused token)"
         return f"the grammar does not allow {token!r} here"
@@ -372,7 +419,7 @@ class Matcher:
         self._history = [new_ids.get(configuration, FORGOTTEN) for configuration in self._history]
 
     def _replay(self) -> None:
-        tokens, self._tokens, self._history = self._tokens, [], [self._machine.start]
+        tokens, self._tokens, self._history, self._counts = self._tokens, [], [self._machine.start], [()]
         if self._judge is not None:
             self._judge.go_back(0)
         for token in tokens:

@@ -26,6 +26,7 @@ from .ir.verbatim import Verbatim
 from .jit import is_compiled, prepare
 from .limits import DEFAULT_LIMITS
 from .masks.batch import keep_bitmask, walk_rows
+from .masks.limited import leave
 from .masks.narrow import begin_narrowing, end_narrowing, walk_again
 from .masks.pending import any_inside, find_place, list_odd, token_below
 from .masks.walk import consume_agreed, consume_token, fill_bitmask, forget_masks, list_places
@@ -87,6 +88,7 @@ def warm_machine() -> None:
     prepare(transfer, words, words, 0, words)
     prepare(forget_masks, words)
     prepare(list_places, words, words, 0)
+    prepare(leave, words, 0, words, 0, 0)
     assert Vocabulary.from_bytes([b"a", b"b"], eos_token_ids=[]).tables.size
 
 

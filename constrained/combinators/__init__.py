@@ -4,7 +4,7 @@ Every part is written into one intermediate form, so that a whole output is one 
 """
 
 from .base import Piece
-from .pieces import alt, gbnf, lark, many, optional, seq, text_without, until
+from .pieces import alt, free_text, gbnf, lark, many, optional, seq, special, text_without, until
 from .tools import ToolCall, tool_calls
 from .verbatim import verbatim
 
@@ -12,11 +12,13 @@ __all__ = [
     "Piece",
     "ToolCall",
     "alt",
+    "free_text",
     "gbnf",
     "lark",
     "many",
     "optional",
     "seq",
+    "special",
     "text_without",
     "tool_calls",
     "until",

@@ -1,4 +1,4 @@
-"""The combinators: one after the other, one of several, repeats, free text up to a marker, grammar texts."""
+"""The combinators: one after the other, one of several, repeats, free text, special tokens, grammar texts."""
 
 from __future__ import annotations
 
@@ -7,13 +7,27 @@ from typing import TYPE_CHECKING, Any
 from ..errors import UnsupportedOutputType
 from ..output_types import OutputType
 from ..output_types.base import digest_of
+from ..output_types.text import require_unicode
 from ..output_types.verbatim import asks_for_source
 from .base import Piece, piece_from
 
 if TYPE_CHECKING:
     from grammars.ir import IR, Builder, NodeId
+    from grammars.ir.regular import Dfa
 
-__all__ = ["alt", "gbnf", "lark", "many", "optional", "seq", "text_without", "until"]
+__all__ = [
+    "SpecialToken",
+    "alt",
+    "free_text",
+    "gbnf",
+    "lark",
+    "many",
+    "optional",
+    "seq",
+    "special",
+    "text_without",
+    "until",
+]
 
 
 class Sequence(Piece):
@@ -62,22 +76,54 @@ class Repeat(Piece):
         return f"many({self.parts[0]!r}, sep={self.parts[1]!r}, minimum={self.minimum}, maximum={self.maximum})"
 
 
+class SpecialToken(Piece):
+    """Exactly one special token of the model."""
+
+    def __init__(self, token: str | int) -> None:
+        super().__init__(f"special {token!r}")
+        self.token = token
+
+    def write(self, builder: Builder, parts: tuple[NodeId, ...]) -> NodeId:
+        return builder.special(self.token)
+
+    def __repr__(self) -> str:
+        return f"special({self.token!r})"
+
+
 class Text(Piece):
     """Any text in which none of the markers is found but, for ``until``, one at its very end."""
 
-    def __init__(self, markers: tuple[str, ...], *, is_ended: bool) -> None:
-        super().__init__(f"text {is_ended} {markers!r}")
+    def __init__(self, markers: tuple[str | SpecialToken, ...], *, is_ended: bool, max_tokens: int | None) -> None:
+        specials = tuple(marker for marker in markers if isinstance(marker, SpecialToken))
+        self.texts = tuple(marker for marker in markers if isinstance(marker, str))
+        super().__init__(f"text {is_ended} {max_tokens} {self.texts!r}", *specials)
         self.markers = markers
         self.is_ended = is_ended
+        self.max_tokens = max_tokens
 
     def write(self, builder: Builder, parts: tuple[NodeId, ...]) -> NodeId:
-        from grammars.ir.regular import to_node, up_to_marker, without_marker
+        from grammars.ir.regular import TEXT, lengths, up_to_marker, without_marker
 
-        automaton = up_to_marker if self.is_ended else without_marker
-        return to_node(automaton(self.markers, limits=builder.limits), builder)
+        texts, limits = self.texts, builder.limits
+        ways: list[NodeId] = []
+        if not self.is_ended or parts:
+            free = without_marker(texts, limits=limits) if texts else lengths(TEXT, 0)
+            ways.append(builder.sequence(self._text(free, builder), *([builder.alternation(*parts)] if parts else [])))
+        if self.is_ended and texts:
+            ways.append(self._text(up_to_marker(texts, limits=limits), builder))
+        return builder.alternation(*ways)
+
+    def _text(self, automaton: Dfa, builder: Builder) -> NodeId:
+        from grammars.ir.regular import bytes_from_text, to_fragment, to_node
+
+        if self.max_tokens is None:
+            return to_node(automaton, builder)
+        return builder.limited(to_fragment(bytes_from_text(automaton, limits=builder.limits)), self.max_tokens)
 
     def __repr__(self) -> str:
-        return f"{'until' if self.is_ended else 'text_without'}({', '.join(map(repr, self.markers))})"
+        name = "until" if self.is_ended else "text_without" if self.markers else "free_text"
+        given = [*map(repr, self.markers), *([] if self.max_tokens is None else [f"max_tokens={self.max_tokens}"])]
+        return f"{name}({', '.join(given)})"
 
 
 class GbnfPiece(Piece):
@@ -170,32 +216,80 @@ def many(part: Any, *, sep: Any = "", minimum: int = 0, maximum: int | None = No
     return Repeat(piece_from(part, where="many"), piece_from(sep, where="many: sep"), minimum, maximum)
 
 
-def until(*markers: str) -> Piece:
+def special(token: str | int) -> SpecialToken:
+    """Exactly one special token of the model, by its name or id. It is no text: the result's ``text`` leaves it out.
+
+    Text never counts as the token, nor the token as text, whatever its name. One that otherwise ends a generation does
+    not end it where the grammar asks for it. Whether the model has it is found out when the grammar is compiled:
+    :class:`grammars.errors.VocabularyError` names those that are called like it.
+
+    >>> seq(until(special("</think>")), bool)
+    seq(until(special('</think>')), PythonType.from_type(bool))
+    """
+    if isinstance(token, bool) or not isinstance(token, str | int) or token == "":
+        raise UnsupportedOutputType(f"special: expected the name of a special token or its id, got {token!r}")
+    if isinstance(token, int) and token < 0:
+        raise UnsupportedOutputType(f"special: expected an id of at least 0, got {token}")
+    return SpecialToken(token)
+
+
+def until(*markers: str | SpecialToken, max_tokens: int | None = None) -> Piece:
     """Any text up to the first place where one of the markers ends, marker included.
 
-    >>> seq("<think>", until("</think>"), bool)
-    seq('<think>', until('</think>'), PythonType.from_type(bool))
+    A marker is a text or a special token. After ``max_tokens`` tokens that end inside the text, only the shortest way
+    to a marker is left: the rest of a character half written, or of a marker half written, or the marker. What of a
+    marker is written then does not count.
+
+    >>> seq("<think>", until("</think>", max_tokens=200), bool)
+    seq('<think>', until('</think>', max_tokens=200), PythonType.from_type(bool))
     """
-    return Text(_checked(markers, "until"), is_ended=True)
+    return Text(_checked(markers, "until"), is_ended=True, max_tokens=_checked_limit(max_tokens, "until"))
 
 
-def text_without(*markers: str) -> Piece:
-    """Any text, the empty one too, in which none of the markers is found.
+def text_without(*markers: str, max_tokens: int | None = None) -> Piece:
+    """Any text, the empty one too, in which none of the markers is found. ``max_tokens`` as in :func:`free_text`.
 
     >>> text_without("```")
     text_without('```')
     """
-    return Text(_checked(markers, "text_without"), is_ended=False)
+    for marker in markers:
+        if isinstance(marker, SpecialToken):
+            raise UnsupportedOutputType(f"text_without: {marker!r} is no text and so in none; leave it out")
+    limit = _checked_limit(max_tokens, "text_without")
+    return Text(_checked(markers, "text_without"), is_ended=False, max_tokens=limit)
 
 
-def _checked(markers: tuple[str, ...], where: str) -> tuple[str, ...]:
+def free_text(*, max_tokens: int | None = None) -> Piece:
+    r"""Any text, the empty one too, of at most ``max_tokens`` tokens; a character half written then is finished.
+
+    What counts is a token after which the text may stand in this piece, with something of it written. One that begins
+    before and ends inside counts, one that also writes what comes behind does not; where the text can be read in
+    several ways, any of them that is inside counts. ``None``: without end.
+
+    >>> seq("Reason: ", free_text(max_tokens=40), "\n", bool)
+    seq('Reason: ', free_text(max_tokens=40), '\n', PythonType.from_type(bool))
+    """
+    return Text((), is_ended=False, max_tokens=_checked_limit(max_tokens, "free_text"))
+
+
+def _checked(markers: tuple[Any, ...], where: str) -> tuple[str | SpecialToken, ...]:
     if not markers:
         raise UnsupportedOutputType(f"{where}: expected at least one marker, got none")
     for marker in markers:
+        if isinstance(marker, SpecialToken):
+            continue
         if not isinstance(marker, str) or not marker:
             raise UnsupportedOutputType(f"{where}: expected markers that are texts and not empty, got {marker!r}")
         piece_from(marker, where=where)
     return tuple(dict.fromkeys(markers))
+
+
+def _checked_limit(max_tokens: object, where: str) -> int | None:
+    if max_tokens is None:
+        return None
+    if isinstance(max_tokens, bool) or not isinstance(max_tokens, int) or max_tokens < 1:
+        raise UnsupportedOutputType(f"{where}: max_tokens: expected a whole number of at least 1, got {max_tokens!r}")
+    return max_tokens
 
 
 def gbnf(text: str, *, start: str = "root") -> Piece:
@@ -208,6 +302,7 @@ def gbnf(text: str, *, start: str = "root") -> Piece:
     """
     if not isinstance(text, str):
         raise UnsupportedOutputType(f"gbnf: expected the grammar as a str, got {type(text).__name__}")
+    require_unicode(text, "gbnf: the grammar")
     return GbnfPiece(text, start)
 
 
@@ -222,4 +317,5 @@ def lark(text: str, *, start: str = "start") -> LarkType:
     """
     if not isinstance(text, str):
         raise UnsupportedOutputType(f"lark: expected the grammar as a str, got {type(text).__name__}")
+    require_unicode(text, "lark: the grammar")
     return LarkType(text, start)

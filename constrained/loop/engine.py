@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from constrained.processors.mask import bitmask_of
+from grammars.ir.private import spelling_of
 from grammars.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -61,6 +62,10 @@ class TokenMatcher(Protocol):
     @property
     def is_accepting(self) -> bool: ...
     @property
+    def is_terminated(self) -> bool: ...
+    @property
+    def allows_special(self) -> bool: ...
+    @property
     def has_open_guard(self) -> bool: ...
     def denials(self) -> tuple[str, ...]: ...
     def fill_next_token_bitmask(self, bitmask: NDArray[np.int32], row: int = 0) -> Any: ...
@@ -68,6 +73,7 @@ class TokenMatcher(Protocol):
     def try_consume(self, token_ids: list[int]) -> int: ...
     def consume_bytes(self, data: bytes) -> bool: ...
     def forced_bytes(self) -> bytes: ...
+    def forced_special(self) -> int | None: ...
     def forced_tokens(self) -> list[int]: ...
     def rollback(self, num_tokens: int) -> Any: ...
     def fork(self) -> Self: ...
@@ -136,6 +142,11 @@ class Engine:
         """What an id writes; nothing for an id without text."""
         return self.vocabulary.tokens[token_id] or b""
 
+    def spelled(self, token_id: int) -> bytes:
+        """What an id writes; for an id without text, what grammars read it as."""
+        token = self.vocabulary.tokens[token_id]
+        return spelling_of(token_id) if token is None else token
+
     def ids_that_extend(self, prefix: bytes) -> NDArray[np.int64]:
         """Ids of the tokens that begin with ``prefix`` and go on after it, in no particular order."""
         tokens, ids = self._sorted_tokens
@@ -151,8 +162,8 @@ class Engine:
 
     @cached_property
     def _sorted_tokens(self) -> tuple[list[bytes], NDArray[np.int64]]:
-        ids = sorted((token_id for token_id, token in enumerate(self.vocabulary.tokens) if token), key=self.token_bytes)
-        return [self.token_bytes(token_id) for token_id in ids], np.array(ids, np.int64)
+        ids = sorted((token_id for token_id in range(self.vocabulary.size) if self.spelled(token_id)), key=self.spelled)
+        return [self.spelled(token_id) for token_id in ids], np.array(ids, np.int64)
 
 
 def _after(prefix: bytes) -> bytes:

@@ -60,13 +60,16 @@ def consume_forced(
     run: list[int] = []
     while len(run) < limit:
         forced = matcher.forced_bytes()
-        if not forced:  # a choice of bytes is a choice of tokens; asking for these costs more
-            break
         ids: list[int] = []
-        if mode == "canonical":
+        if not forced:  # a choice of bytes is a choice of tokens; asking for these costs more
+            special = matcher.forced_special()
+            if special is None:
+                break
+            ids = [special][: matcher.try_consume([special])]
+        elif mode == "canonical":
             ids = _consume_canonical(engine, matcher, forced, [*left_ids[-_LEFT_TOKENS:], *run][-_LEFT_TOKENS:])
         if not ids:
-            ids = _consume_single(engine, matcher)
+            ids = _consume_single(matcher)
         if not ids:
             break
         run += ids
@@ -75,9 +78,9 @@ def consume_forced(
     return run[:limit]
 
 
-def _consume_single(engine: Engine, matcher: TokenMatcher) -> list[int]:
+def _consume_single(matcher: TokenMatcher) -> list[int]:
     """Consume the run of positions that allow a single id."""
-    ids = [token_id for token_id in matcher.forced_tokens() if token_id not in engine.eos_token_ids]
+    ids = matcher.forced_tokens()
     return ids[: matcher.try_consume(ids)] if ids else ids
 
 

@@ -86,7 +86,8 @@ def _take(row: Row, token_id: int) -> None:
     with row.on_its_own():
         if row.matcher is not None:
             row.matcher.consume(token_id)
-        if token_id in row.engine.eos_token_ids:
+        is_end = token_id in row.engine.eos_token_ids if row.matcher is None else row.matcher.is_terminated
+        if is_end:
             row.stop_reason = "eos"
         else:
             row.append(token_id)

@@ -72,5 +72,5 @@ def _shortest_forced(matcher: TokenMatcher, here: bytes, dead: bytes) -> bytes:
 
 
 def _dead_end(row: Row, position: int, questions: tuple[str, ...], why: str) -> DeadEnd:
-    text = row.written.decode("utf-8", "replace")
+    text = b"".join(map(row.engine.token_bytes, row.output_ids)).decode("utf-8", "replace")
     return DeadEnd(position=position, row=row.index, questions=questions, why=why, text=text[-_SHOWN:])

@@ -131,8 +131,8 @@ class Row:
 
     @property
     def written(self) -> bytes:
-        """The output as bytes."""
-        return b"".join(map(self.engine.token_bytes, self.output_ids))
+        """The output as bytes, special tokens in their spelling: equal where the same may follow."""
+        return b"".join(map(self.engine.spelled, self.output_ids))
 
     @contextmanager
     def on_its_own(self) -> Iterator[None]:

@@ -37,7 +37,9 @@ def nothing_may_follow(row: Row) -> bool:
     bitmask = np.empty((1, row.engine.free_bitmask.shape[0]), np.int32)
     row.fill(row.matcher, bitmask, 0)
     row.bitmask = bitmask
-    return not (bitmask[0] & row.engine.text_bitmask).any()
+    if (bitmask[0] & row.engine.text_bitmask).any():
+        return False
+    return not (row.matcher.allows_special and bitmask.any())  # an end token may be what the grammar asks for
 
 
 def close(row: Row) -> GenerationResult | None:
@@ -65,5 +67,10 @@ def _is_complete(row: Row) -> bool:
         return row.budget is not None and row.budget.closes
     if row.stop_reason != "stop_text" or row.request.matcher is None:
         return True
-    matcher = row.request.matcher.fork()
-    return matcher.consume_bytes(row.text.whole.encode()) and matcher.is_accepting
+    matcher, left = row.request.matcher.fork(), row.text.whole.encode()
+    for token_id in row.output_ids:  # token by token: some are special, and some grammars count them
+        piece = row.engine.token_bytes(token_id)
+        if not left.startswith(piece) or (piece and not left) or not matcher.try_consume([token_id]):
+            break
+        left = left[len(piece) :]
+    return matcher.consume_bytes(left) and matcher.is_accepting

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 if TYPE_CHECKING:
     from grammars.ir import IR
 
-__all__ = ["InvalidText", "OutputType", "digest_of"]
+__all__ = ["InvalidText", "OutputType", "digest_of", "mark_of"]
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -52,9 +52,19 @@ class OutputType(ABC, Generic[T_co]):
         Raises :class:`grammars.errors.GrammarError` when it cannot be enforced.
         """
 
+    @property
+    def read_specials(self) -> tuple[str | int, ...]:
+        """Special tokens, by name or id, whose places :meth:`parse` must know: where they stand, it is given marks."""
+        return ()
+
     @abstractmethod
     def parse(self, text: str) -> T_co:
         """The value of a complete text. Raises :class:`InvalidText`."""
+
+
+def mark_of(token: str | int) -> str:
+    """What stands for a special token in the text that :meth:`OutputType.parse` is given; no text holds it."""
+    return f"\udcff{token}\udcff"
 
 
 def digest_of(kind: str, *parts: str) -> str:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from grammars.ir import IR
     from grammars.ir.regular import Dfa
 
-__all__ = ["ChoiceType", "RegexType", "choice", "regex"]
+__all__ = ["ChoiceType", "RegexType", "choice", "regex", "require_unicode"]
 
 T = TypeVar("T")
 
@@ -99,7 +99,7 @@ def regex(pattern: str) -> RegexType:
     """
     if not isinstance(pattern, str):
         raise UnsupportedOutputType(f"regex: expected the pattern as a str, got {type(pattern).__name__}")
-    _require_unicode(pattern, "regex: the pattern")
+    require_unicode(pattern, "regex: the pattern")
     return RegexType(pattern)
 
 
@@ -145,11 +145,12 @@ def _text_of(option: Any, index: int) -> str:
             f"choice: option {index} ({type(value).__name__}) cannot be written as text: "
             f"{type(error).__name__}: {error}"
         ) from error
-    _require_unicode(text, f"choice: option {index}")
+    require_unicode(text, f"choice: option {index}")
     return text
 
 
-def _require_unicode(text: str, what: str) -> None:
+def require_unicode(text: str, what: str) -> None:
+    """Raise :class:`~constrained.errors.UnsupportedOutputType` for half of a surrogate pair."""
     try:
         text.encode()
     except UnicodeEncodeError as error:

@@ -17,6 +17,7 @@ from heapq import heappop, heappush
 import numpy as np
 import numpy.typing as npt
 
+from ..ir.private import LIMIT_BYTES
 from .memory import (
     END_CALL,
     END_EDGE,
@@ -67,7 +68,7 @@ class _Edges:
     is_final: Sequence[bool]
     edges: Sequence[tuple[int, int, int]]  # source, byte or -1 for none, target
     calls: Sequence[tuple[int, int, int]]  # source, first state of the rule, return state or -1
-    edges_to: Sequence[list[int]]
+    edges_to: Sequence[list[int]]  # inside limited text, those of the way out alone
     calls_to: Sequence[list[int]]  # calls of a rule by its first state, and by their return state
 
     @classmethod
@@ -76,6 +77,9 @@ class _Edges:
         everywhere = np.arange(num_states)
         sources = np.repeat(everywhere, states[:, END_EDGE] - states[:, FIRST_EDGE])
         lows = network.byte_edges[:, 0] & 0xFF
+        leaves = np.isin(lows, LIMIT_BYTES)
+        lows[leaves] = -1
+        is_inside = set(sources[leaves].tolist())
         edges = list(zip(sources.tolist(), lows.tolist(), network.byte_edges[:, 1].tolist(), strict=True))
         sources = np.repeat(everywhere, states[:, END_EPSILON] - states[:, FIRST_EPSILON])
         edges += [
@@ -92,8 +96,9 @@ class _Edges:
             for way in network.verbatim_edges[first >> 1 : end >> 1].tolist():
                 edges.append((num_states + number, way >> VERBATIM_SHIFT, num_states + (way & VERBATIM_MASK)))
         edges_to: list[list[int]] = [[] for _ in is_final]
-        for index, (_, _, target) in enumerate(edges):
-            edges_to[target].append(index)
+        for index, (source, byte, target) in enumerate(edges):
+            if byte < 0 or source not in is_inside:
+                edges_to[target].append(index)
         calls_to: list[list[int]] = [[] for _ in is_final]
         for index, (_, callee, back) in enumerate(calls):
             calls_to[callee].append(index)

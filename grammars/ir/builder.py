@@ -30,6 +30,7 @@ _NEVER, _EPSILON, _LITERAL, _FRAGMENT = int(Kind.NEVER), int(Kind.EPSILON), int(
 _SEQUENCE, _ALTERNATION, _REPEAT = int(Kind.SEQUENCE), int(Kind.ALTERNATION), int(Kind.REPEAT)
 _CALL, _LITERALS, _JSON_STRINGS = int(Kind.CALL), int(Kind.LITERALS), int(Kind.JSON_STRINGS)
 _GUARD, _REGISTER, _VERBATIM = int(Kind.GUARD), int(Kind.REGISTER), int(Kind.VERBATIM)
+_SPECIAL, _LIMITED = int(Kind.SPECIAL), int(Kind.LIMITED)
 
 MOST_FLATTENED = 4
 """A sequence in a sequence is taken apart, so that literals meet, only if short: a long one would be copied often."""
@@ -62,6 +63,7 @@ class Builder:
         self._guards: dict[Hashable, int] = {}
         self._registers: list[Register] = []
         self._verbatims: dict[Verbatim, NodeId] = {}
+        self._specials: dict[str | int, int] = {}
         self._known: dict[tuple[object, ...], NodeId] = {}
         self._literal_of: dict[NodeId, bytes] = {}
         self._parts_of: dict[NodeId, tuple[NodeId, ...]] = {}  # children of SEQUENCE, ALTERNATION and LITERALS nodes
@@ -79,6 +81,7 @@ class Builder:
         other._guards = self._guards.copy()
         other._registers = self._registers.copy()
         other._verbatims = self._verbatims.copy()
+        other._specials = self._specials.copy()
         other._known = self._known.copy()
         other._literal_of = self._literal_of.copy()
         other._parts_of = self._parts_of.copy()
@@ -190,6 +193,22 @@ class Builder:
             body = self._leaf(_VERBATIM, len(self._verbatims), 0, 0)
             node = self._verbatims[verbatim] = self.rule("verbatim", body)
         return node
+
+    def special(self, token: str | int) -> NodeId:
+        """Exactly one special token, by its name or id. It writes no text, and no text is read as one."""
+        return self._leaf(_SPECIAL, self._specials.setdefault(token, len(self._specials)), 0, 0)
+
+    def limited(self, fragment: Fragment, max_tokens: int) -> NodeId:
+        """As :meth:`fragment`, but after ``max_tokens`` tokens that end inside it, only the shortest way out is left.
+
+        For an automaton over whole characters of text; see :mod:`grammars.ir.private` for what counts.
+        """
+        if max_tokens < 1:
+            raise ValueError(f"max_tokens: expected at least 1, got {max_tokens}")
+        node = self.fragment(fragment)
+        if self._nodes[4 * node] != _FRAGMENT:
+            return node
+        return self._leaf(_LIMITED, node, max_tokens, self._nodes[4 * node + 3])
 
     # -- combinations -------------------------------------------------------------------------------------------
 
@@ -335,6 +354,7 @@ class Builder:
             start=start,
             registers=tuple(self._registers),
             verbatims=tuple(self._verbatims),
+            specials=tuple(self._specials),
             guards=tuple(self._guards),
         )
 

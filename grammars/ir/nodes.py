@@ -71,6 +71,11 @@ class Kind(IntEnum):
     c: which element, or ``OTHER_ELEMENT``, ``FIRST_ELEMENT`` or ``ANOTHER_ELEMENT``."""
     VERBATIM = 12
     """Neighbouring units of a document, at least one. a: index into ``verbatims``. It is the body of a rule."""
+    SPECIAL = 13
+    """One special token. a: index into ``specials``. For one vocabulary it becomes a LITERAL (:mod:`.private`)."""
+    LIMITED = 14
+    """A FRAGMENT in which no more than so many tokens are drawn. a: the fragment's node, b: how many, c: as FRAGMENT's.
+    Made ready for tokens, it becomes a FRAGMENT that holds its ways out as well (:mod:`.private`)."""
 
 
 OTHER_ELEMENT = -1
@@ -131,5 +136,7 @@ class IR:
     """What the REGISTER nodes work on."""
     verbatims: tuple[Verbatim, ...] = ()
     """What the VERBATIM nodes take from."""
+    specials: tuple[str | int, ...] = ()
+    """Names or ids of the tokens that the SPECIAL nodes stand for."""
     guards: tuple[Hashable, ...] = ()
     """What the GUARD nodes ask, in the words of whoever built them: opaque to everything but the matcher's judge."""

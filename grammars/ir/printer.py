@@ -1,7 +1,8 @@
 r"""The intermediate form as text that a person can read: EBNF in the notation of GBNF.
 
 What GBNF has no notation for is written in angle brackets: ``<FF>`` and ``<80-BF>`` are single bytes, and
-``<json string "a" | "b">`` is a JSON string by its meaning. Without these, the text can be read back as GBNF.
+``<json string "a" | "b">`` is a JSON string by its meaning, ``<special token "<|end|>">`` one token of that name.
+Without these, the text can be read back as GBNF.
 """
 
 from __future__ import annotations
@@ -100,7 +101,7 @@ class _Printer:
         kind, first, second, _ = self.nodes[node]
         if kind in (Kind.SEQUENCE, Kind.ALTERNATION, Kind.LITERALS):
             return self.listed[first : first + second]
-        return [first] if kind == Kind.REPEAT else []
+        return [first] if kind in (Kind.REPEAT, Kind.LIMITED) else []
 
     def _visit(self) -> None:
         """Count the uses of each node that the start reaches."""
@@ -183,6 +184,11 @@ class _Printer:
             case Kind.VERBATIM:
                 verbatim = self.ir.verbatims[first]
                 return f"<verbatim {verbatim.by} of the {'source' if verbatim.document is None else 'document'}>", _ITEM
+            case Kind.SPECIAL:
+                token = self.ir.specials[first]
+                return f"<special token {quoted(token) if isinstance(token, str) else token}>", _ITEM
+            case Kind.LIMITED:
+                return f"<at most {second} tokens of {self.part(first, _ITEM)}>", _ITEM
             case other:
                 return f"<{other.name.lower().replace('_', ' ')}>", _ITEM
 

@@ -49,6 +49,7 @@ def sample(ir: IR, *, seed: int = 0, max_depth: int = 40, soft_length: int = 200
     Down to ``max_depth`` nodes below the start, and up to about ``soft_length`` bytes, every choice is drawn; beyond
     that the least deep way is taken, so that recursion ends. Characters are mostly letters and digits where the grammar
     leaves them open. Guards and registers are not asked: where a grammar has some, a matcher says which are members.
+    Special tokens are written by name, and tokens are not counted.
     Raises :class:`~grammars.errors.UnsatisfiableGrammar` where there is none.
 
     >>> from .builder import Builder
@@ -213,7 +214,7 @@ def _children_of(node: list[int], listed: list[int], rules: list[int]) -> list[i
     kind, first, second, _ = node
     if kind in (Kind.SEQUENCE, Kind.ALTERNATION, Kind.LITERALS):
         return listed[first : first + second]
-    if kind == Kind.REPEAT:
+    if kind in (Kind.REPEAT, Kind.LIMITED):
         return [first]
     return [rules[first]] if kind == Kind.CALL else []
 
@@ -232,6 +233,8 @@ def draw_sentence(shape: Shape, choices: Choices, *, max_depth: int, soft_length
                 text += shape.ir.data[first : first + second].tobytes()
             case Kind.FRAGMENT:
                 text += _walk(choices, shape.walked(first), 0 if is_deep else soft_length - len(text))
+            case Kind.SPECIAL:
+                text += f"{shape.ir.specials[first]}".encode("utf-8", "replace")
             case Kind.JSON_STRINGS:
                 spelling = {"every": bool(third & 1), "only_ascii": bool(third & 4)}
                 text += _string(choices, shape.given(node), others=bool(third & 2), **spelling)
@@ -243,7 +246,7 @@ def draw_sentence(shape: Shape, choices: Choices, *, max_depth: int, soft_length
                 possible = shape.heights[first] < NEVER
                 count = _turns(choices, second, third, soft_length - len(text)) if possible and not is_deep else second
                 pending += [(first, depth + 1)] * count
-            case Kind.ALTERNATION | Kind.LITERALS | Kind.CALL:
+            case Kind.ALTERNATION | Kind.LITERALS | Kind.CALL | Kind.LIMITED:
                 ways = shape.ways(node)
                 least = min(ways, key=shape.heights.__getitem__)
                 way = least if is_deep or len(ways) == 1 else choices.one_of(ways)

@@ -7,6 +7,7 @@ from collections.abc import Hashable
 from ..errors import GrammarError
 from .builder import Builder
 from .nodes import IR, UNBOUNDED, Kind, NodeId, RegisterStep, RuleId
+from .utf8 import Fragment
 
 __all__ = ["splice"]
 
@@ -58,7 +59,7 @@ class _Splicing:
             kind, first, count, _ = self.nodes[node]
             if kind in (Kind.SEQUENCE, Kind.ALTERNATION):
                 pending += self.listed[first : first + count]
-            elif kind == Kind.REPEAT:
+            elif kind in (Kind.REPEAT, Kind.LIMITED):
                 pending.append(first)
             elif kind == Kind.CALL:
                 pending.append(self.bodies[first])
@@ -78,9 +79,11 @@ class _Splicing:
             case Kind.LITERAL:
                 return builder.literal(self.data[first : first + second])
             case Kind.FRAGMENT:
-                begin, end = self.ir.fragments[first : first + 2].tolist()
-                edges = tuple(tuple(edge) for edge in self.ir.fragment_edges[begin:end].tolist())
-                return builder.fragment((int(self.ir.fragment_states[first]), edges), covers_text=bool(second))
+                return builder.fragment(self.fragment(first), covers_text=bool(second))
+            case Kind.LIMITED:
+                return builder.limited(self.fragment(self.nodes[first][1]), second)
+            case Kind.SPECIAL:
+                return builder.special(self.ir.specials[first])
             case Kind.SEQUENCE:
                 return builder.sequence(*(self.made[child] for child in self.listed[first : first + second]))
             case Kind.ALTERNATION:
@@ -104,6 +107,11 @@ class _Splicing:
             case Kind.VERBATIM:
                 return builder.verbatim(self.ir.verbatims[first])
         raise GrammarError(f"a node of the kind {Kind(kind).name} cannot be a part of another grammar yet")
+
+    def fragment(self, index: int) -> Fragment:
+        begin, end = self.ir.fragments[index : index + 2].tolist()
+        edges = tuple((source, low, high, to) for source, low, high, to in self.ir.fragment_edges[begin:end].tolist())
+        return int(self.ir.fragment_states[index]), edges
 
     def literal(self, node: int) -> bytes:
         kind, first, length, _ = self.nodes[node]

@@ -44,6 +44,7 @@ from ..automaton.network import Network
 from ..automaton.productive import reach_end
 from ..automaton.verbatim import spread_writable
 from ..errors import LimitExceeded
+from ..ir.private import SPECIAL_MARK
 from ..vocabulary import Vocabulary
 from ..vocabulary.bitmask import TokenBitmask, allocate_token_bitmask, allowed_token_ids
 from .walk import consume_agreed, fill_bitmask
@@ -100,7 +101,9 @@ class Spelling:
         if vocabulary.single_bytes.all():
             return None
         network = machine.network
-        writable = writable_states(network, vocabulary.single_bytes)
+        singles = vocabulary.single_bytes.copy()
+        singles[SPECIAL_MARK] = True  # special tokens are there, or the grammar would not compile
+        writable = writable_states(network, singles)
         entered = np.zeros(len(writable), np.bool_)
         entered[network.num_states :] = True
         entered[network.start] = True

@@ -9,17 +9,22 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 
 from ..ir.nodes import Int32Array
+from .tables import build_tables
 
-__all__ = ["cache_folder", "load_tables", "store_tables"]
+__all__ = ["cache_folder", "load_tables", "store_tables", "tables_of"]
 
 FORMAT = "constrained-tables-3"
 """Raise the number when the layout of the tables changes."""
+
+SMALLEST_CACHED = 10_000
+"""Tables of fewer tokens are built in milliseconds."""
 
 
 def cache_folder() -> Path:
@@ -62,3 +67,14 @@ def store_tables(digest: str, words: Int32Array) -> None:
         except OSError:
             os.unlink(name)
             raise
+
+
+def tables_of(tokens: Sequence[bytes | None], eos_token_ids: Sequence[int], digest: str) -> Int32Array:
+    """The tables of tokens that ``digest`` names: from disk, or built, and kept if they are large."""
+    if len(tokens) < SMALLEST_CACHED:
+        return build_tables(tokens, eos_token_ids)
+    words = load_tables(digest)
+    if words is None:
+        words = build_tables(tokens, eos_token_ids)
+        store_tables(digest, words)
+    return words

@@ -37,11 +37,12 @@ class SpecialTokens:
 
 @dataclass(frozen=True, slots=True)
 class TokenizerTokens:
-    """The tokens of a tokenizer: ``tokens[id]`` (``None``: no text), ids by name, and which of them are special."""
+    """The tokens of a tokenizer: ``tokens[id]`` (``None``: no text), ids by name, and which are special or added."""
 
     tokens: list[bytes | None]
     ids_by_name: Mapping[str, int]
     special_ids: frozenset[int]
+    added_ids: frozenset[int]
 
 
 def read_tokenizer_json(text: str | bytes, *, special: SpecialTokens = SpecialTokens()) -> TokenizerTokens:
@@ -69,7 +70,7 @@ def read_tokenizer_json(text: str | bytes, *, special: SpecialTokens = SpecialTo
     for token_id in without_text:
         tokens[token_id] = None
     ids_by_name.update((content, token_id) for token_id, content in entries.contents.items())
-    return TokenizerTokens(tokens, ids_by_name, special_ids)
+    return TokenizerTokens(tokens, ids_by_name, special_ids, frozenset(entries.contents))
 
 
 def _load(text: str | bytes, what: str) -> Mapping[str, Any]:

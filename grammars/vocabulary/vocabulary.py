@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -21,15 +22,15 @@ from grammars.errors import VocabularyError
 
 from ..ir.nodes import Int32Array
 from .end_tokens import end_token_ids
-from .table_cache import load_tables, store_tables
-from .tables import build_tables
+from .private import Private, make_private_tokens
+from .table_cache import tables_of
 from .tiktoken import read_tiktoken
 from .tokenizer_json import SpecialTokens, TokenizerTokens, read_special_tokens, read_tokenizer_json
 
 __all__ = ["Vocabulary"]
 
-SMALLEST_CACHED = 10_000
-"""Tables of fewer tokens are built in milliseconds."""
+MOST_PRIVATE = 8
+"""Sets of special tokens whose tables are kept."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -39,7 +40,8 @@ class Vocabulary:
     ``tokens[id]`` is the bytes of a token, or ``None`` where an id has no text of its own: special, control, unused and
     unknown tokens, ids that end a generation, and ids beyond the tokenizer's own (logits may be wider than that).
     A token may be empty, several ids may have the same bytes, and bytes need not be whole UTF-8 characters.
-    ``eos_token_ids`` are all ids that end a generation, the tokenizer's own first.
+    ``eos_token_ids`` are all ids that end a generation, the tokenizer's own first. ``special_tokens`` are the ids of
+    special and added tokens by name: those that a grammar may ask for by :meth:`grammars.ir.builder.Builder.special`.
 
     What counts as control: tokens flagged special, names and ids that the configuration calls special, the unknown
     token, and those added tokens (never learnt pieces) whose name says so: ``<|...|>``, ``<unused3>``, ``[control_1]``.
@@ -49,8 +51,11 @@ class Vocabulary:
 
     tokens: tuple[bytes | None, ...]
     eos_token_ids: tuple[int, ...]
+    special_tokens: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        for token_id in self.special_tokens.values():
+            self._check_id(token_id, "special_tokens")
         for token_id in self.eos_token_ids:
             self._check_id(token_id, "eos_token_ids")
             if self.tokens[token_id] is not None:
@@ -65,12 +70,18 @@ class Vocabulary:
 
     @classmethod
     def from_bytes(
-        cls, tokens: Iterable[bytes | None], *, eos_token_ids: Iterable[int], size: int | None = None
+        cls,
+        tokens: Iterable[bytes | None],
+        *,
+        eos_token_ids: Iterable[int],
+        size: int | None = None,
+        special_tokens: Mapping[str, int] | None = None,
     ) -> Self:
         """From the bytes of each id, in order; ``None`` for an id without text.
 
-        ``size``: the width of the logits, if wider. Ids in ``eos_token_ids`` lose their text. Raises
-        :class:`~grammars.errors.VocabularyError` when ``size`` is too small or an id lies outside.
+        ``size``: the width of the logits, if wider. Ids in ``eos_token_ids`` lose their text. ``special_tokens``: ids
+        by name, for grammars that ask for them. Raises :class:`~grammars.errors.VocabularyError` when ``size`` is too
+        small or an id lies outside.
         """
         listed = list(tokens)
         for token_id, token in enumerate(listed):
@@ -86,7 +97,7 @@ class Vocabulary:
         for token_id in ends:
             if 0 <= token_id < len(listed):
                 listed[token_id] = None
-        return cls(tuple(listed), ends)
+        return cls(tuple(listed), ends, dict(special_tokens or {}))
 
     @classmethod
     def from_tokenizer(
@@ -155,7 +166,7 @@ class Vocabulary:
         :class:`~grammars.errors.VocabularyError` for a file of another form; ``OSError`` when it cannot be read.
         """
         tokens, names = read_tiktoken(Path(path).read_bytes(), special_tokens)
-        read = TokenizerTokens(tokens, names, frozenset(names.values()))
+        read = TokenizerTokens(tokens, names, frozenset(names.values()), frozenset(names.values()))
         return cls._from_read(read, SpecialTokens(), size=size, eos_token_ids=eos_token_ids, blocked=())
 
     @classmethod
@@ -179,7 +190,9 @@ class Vocabulary:
             if not 0 <= token_id < len(tokens):
                 raise VocabularyError(f"blocked: expected ids from 0 to {len(tokens) - 1:,}, got {token_id}")
             tokens[token_id] = None
-        return cls.from_bytes(tokens, eos_token_ids=eos_token_ids, size=size)
+        named = read.special_ids | read.added_ids
+        names_of_special = {name: token_id for name, token_id in read.ids_by_name.items() if token_id in named}
+        return cls.from_bytes(tokens, eos_token_ids=eos_token_ids, size=size, special_tokens=names_of_special)
 
     # -- what it tells ----------------------------------------------------------------------------------------------
 
@@ -195,12 +208,17 @@ class Vocabulary:
 
     @cached_property
     def digest(self) -> str:
-        """Names the vocabulary by its contents (64 hexadecimal digits): equal exactly for equal tokens and end ids."""
+        """Names the vocabulary by its contents (64 hexadecimal digits).
+
+        Equal exactly for equal tokens, end ids, and names of special tokens.
+        """
         lengths = np.array([-1 if token is None else len(token) for token in self.tokens], "<i8")
         content = hashlib.sha256(b"grammars.Vocabulary 1\n")
         content.update(np.array([self.size, len(self.eos_token_ids), *sorted(self.eos_token_ids)], "<i8").tobytes())
         content.update(lengths.tobytes())
         content.update(b"".join(filter(None, self.tokens)))
+        if self.special_tokens:
+            content.update(repr(sorted(self.special_tokens.items())).encode("utf-8", "surrogatepass"))
         return content.hexdigest()
 
     @cached_property
@@ -213,13 +231,46 @@ class Vocabulary:
     @cached_property
     def tables(self) -> Int32Array:
         """All that kernels need (tries, slices, bytes) as one array, computed at first use; large ones kept on disk."""
-        if self.size < SMALLEST_CACHED:
-            return build_tables(self.tokens, self.eos_token_ids)
-        words = load_tables(self.digest)
-        if words is None:
-            words = build_tables(self.tokens, self.eos_token_ids)
-            store_tables(self.digest, words)
-        return words
+        return tables_of(self.tokens, self.eos_token_ids, self.digest)
+
+    def special_id(self, token: str | int) -> int:
+        """The id of a special token, by its name or id itself.
+
+        Raises :class:`~grammars.errors.VocabularyError` for a name that is not known, with those that are like it, and
+        for an id outside.
+        """
+        if isinstance(token, int):
+            self._check_id(token, "a special token")
+            return token
+        found = self.special_tokens.get(token)
+        if found is None:
+            raise VocabularyError(f"the vocabulary has no special token {token!r}; {self._names_like(token)}")
+        return found
+
+    def _names_like(self, name: str) -> str:
+        if not self.special_tokens:
+            return "it names none at all: pass the id, or special_tokens={name: id} to Vocabulary.from_bytes"
+        close = get_close_matches(name, self.special_tokens, n=4, cutoff=0.5)
+        if close:
+            return f"there is {' and '.join(map(repr, close))}"
+        some = sorted(self.special_tokens)
+        return f"expected one of {', '.join(map(repr, some[:8]))}{' ...' if len(some) > 8 else ''}"
+
+    def private(self, special_ids: Iterable[int]) -> Private:
+        """What matching needs for grammars with special tokens, namely these, or with limits on tokens."""
+        ids = frozenset(special_ids)
+        known: dict[frozenset[int], Private] = self._private
+        found = known.get(ids)
+        if found is None:
+            found = make_private_tokens(self.tokens, self.eos_token_ids, ids, digest=self.digest)
+            while len(known) >= MOST_PRIVATE:
+                known.pop(next(iter(known)), None)
+            known[ids] = found
+        return found
+
+    @cached_property
+    def _private(self) -> dict[frozenset[int], Private]:
+        return {}
 
     def _check_id(self, token_id: int, what: str) -> None:
         if not 0 <= token_id < len(self.tokens):

@@ -73,5 +73,8 @@ def test_errors() -> None:
         tool_calls({})
     with pytest.raises(UnsupportedOutputType, match=r"expected a type or JSON Schema for 'f', got regex\('a'\)"):
         tool_calls({"f": regex("a")})
-    with pytest.raises(UnsupportedOutputType, match="an opening and a closing that are not empty"):
+    with pytest.raises(
+        UnsupportedOutputType,
+        match="expected an opening and a closing that are special tokens or text, not empty, got ''",
+    ):
         tool_calls(TOOLS, opening="")

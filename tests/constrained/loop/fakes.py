@@ -152,6 +152,10 @@ class FiniteMatcher:
         return self.written in self._texts
 
     @property
+    def allows_special(self) -> bool:
+        return False
+
+    @property
     def has_open_guard(self) -> bool:
         return False
 
@@ -204,6 +208,9 @@ class FiniteMatcher:
                 break
             forced += bytes(following)
         return forced
+
+    def forced_special(self) -> int | None:
+        return None
 
     def forced_tokens(self) -> list[int]:
         ahead, forced = self.fork(), []
