@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from .checks import require_exactly_one
-from .documents import STDIN, Unreadable, decode_text, read_documents
-from .options import NameParam, SchemaParam, TextParam, WhitespaceParam
+from .checks import checked_lowering, require_exactly_one, usage_errors
+from .documents import STDIN, Unreadable, read_documents
+from .grammar_options import GrammarFileParam, grammar_text_options, require_start_is_used, wanted_grammars
+from .options import NameParam, Reading, SchemaParam, TextParam, WhitespaceParam, reading_options, reading_settings
 
 if TYPE_CHECKING:
     from grammars.ir import IR
@@ -25,91 +26,56 @@ _SUFFIXES = {".gbnf": "gbnf", ".ebnf": "gbnf", ".lark": "lark", ".json": "schema
 
 @dataclass(frozen=True, slots=True)
 class GrammarSource:
-    """A grammar as the options give it."""
+    """A grammar as the options give it: ``option`` names the one that ``candidate`` is from."""
 
-    file: str | None
-    regex: str | None
-    schema: Any
-    library: str | None
+    option: str
+    candidate: Any
     start: str | None
     whitespace: str | None
     source: str | None
     """The name of the file that verbatim text is taken from."""
+    reading: Reading
 
     def lower(self) -> IR:
         """The grammar. Raises a usage error that says all that is wrong with it."""
         from grammars.ir.verbatim import bind_source
 
-        from .failures import explained_errors
-
-        option = require_exactly_one(
-            {"GRAMMAR": self.file, "--regex": self.regex, "--schema": self.schema, "--library": self.library}
-        )
         source = None if self.source is None else read_source_text(self.source)
-        try:
-            return bind_source(self._lower(option), source)
-        except explained_errors() as error:
-            raise click.BadParameter(str(error), param_hint=f"'{option}'") from error
-
-    def _lower(self, option: str) -> IR:
-        from constrained.combinators import gbnf, lark
-        from constrained.output_types import DEFAULT_WHITESPACE, output_type_from, regex
-        from grammars.ir import Builder
-        from grammars.library import grammar
-
-        whitespace = self.whitespace or DEFAULT_WHITESPACE
-        if self.library is not None:
-            builder = Builder()
-            return builder.finish(grammar(self.library).lower(builder))
-        if self.regex is not None:
-            return regex(self.regex).lower(whitespace=whitespace)
-        if self.file is None:
-            return output_type_from(self.schema).lower(whitespace=whitespace)
-        kind, text = _read_file(self.file)
-        if kind == "schema":
-            return output_type_from(text).lower(whitespace=whitespace)
-        if kind == "lark":
-            return lark(text, start=self.start or "start").lower(whitespace=whitespace)
-        return gbnf(text, start=self.start or "root").lower(whitespace=whitespace)
+        _, ir = checked_lowering(
+            self.candidate, option=self.option, whitespace=self.whitespace, reading=self.reading, start=self.start
+        )
+        with usage_errors(self.candidate, self.option):
+            return bind_source(ir, source)
 
 
-def _read_file(name: str) -> tuple[str, str]:
-    """What is in a grammar file, by the end of its name, and its text."""
+def _read_file(name: str) -> Any:
+    """What a grammar file holds, by the end of its name."""
     kind = _SUFFIXES.get(Path(name).suffix.lower())
     if kind is None:
         known = ", ".join(_SUFFIXES)
         raise click.UsageError(f"{name!r}: expected the name of a grammar file to end with one of {known}")
-    try:
-        return kind, decode_text(Path(name).read_bytes())
-    except FileNotFoundError:
-        raise click.UsageError(f"there is no file {name!r}") from None
-    except OSError as error:
-        raise click.UsageError(f"{name!r} cannot be read: {error.strerror or error}") from None
-    except ValueError as error:
-        raise click.UsageError(f"{name!r} is not a text file with a grammar: {error}") from None
+    if kind == "schema":
+        return SchemaParam().convert(f"@{name}", None, None)
+    return GrammarFileParam("lark" if kind == "lark" else "gbnf").convert(name, None, None)
 
 
 def grammar_options(command: Command) -> Command:
-    """The options that give a grammar, where it is not in a file."""
-    for option in reversed(
-        (
-            click.option(
-                "--regex", type=TextParam(), metavar="PATTERN", help="A regular expression (Python's syntax)."
-            ),
-            click.option(
-                "--schema",
-                "-s",
-                type=SchemaParam(),
-                metavar="FILE|JSON|MODULE:MODEL",
-                help="A JSON Schema: a file, the JSON itself, or a Python type such as a Pydantic model.",
-            ),
-            click.option("--library", metavar="NAME", help="A ready grammar, such as sql_select or python_expression."),
-            click.option("--start", metavar="RULE", help="Where a grammar starts. Default: root (GBNF), start (Lark)."),
-            click.option("--whitespace", type=WhitespaceParam(), help="How JSON is written. Default: indent=2."),
-            click.option(
-                "--source", type=NameParam(), metavar="FILE", help="The text that verbatim strings are taken from."
-            ),
-        )
+    """The options that give a grammar, where it is not in a file, and say how it is read."""
+    for option in (
+        reading_options,
+        click.option(
+            "--source", type=NameParam(), metavar="FILE", help="The text that verbatim strings are taken from."
+        ),
+        click.option("--whitespace", type=WhitespaceParam(), help="How JSON is written. Default: indent=2."),
+        grammar_text_options,
+        click.option(
+            "--schema",
+            "-s",
+            type=SchemaParam(),
+            metavar="FILE|JSON|MODULE:MODEL",
+            help="A JSON Schema: a file, the JSON itself, or a Python type such as a Pydantic model.",
+        ),
+        click.option("--regex", type=TextParam(), metavar="PATTERN", help="A regular expression (Python's syntax)."),
     ):
         command = option(command)
     return command
@@ -120,7 +86,16 @@ def read_source(arguments: tuple[str, ...], options: dict[str, Any], *, more: in
 
     Raises a usage error for too few or too many.
     """
-    has_option = any(options[name] is not None for name in ("regex", "schema", "library"))
+    from constrained.output_types import regex
+
+    reading = reading_settings(options)
+    pattern = options.pop("regex")
+    by_option = {
+        "--regex": None if pattern is None else regex(pattern),
+        "--schema": options.pop("schema"),
+        **wanted_grammars(options),
+    }
+    has_option = any(value is not None for value in by_option.values())
     wanted = more if has_option else more + 1
     if len(arguments) != wanted:
         what = "TEXT" if more else "no argument"
@@ -130,8 +105,13 @@ def read_source(arguments: tuple[str, ...], options: dict[str, Any], *, more: in
         if more and not has_option:
             expected = "a grammar file (or an option for it) and TEXT"
         raise click.UsageError(f"expected {expected}; got {len(arguments)} arguments")
-    file = None if has_option else arguments[0]
-    return GrammarSource(file=file, **options), list(arguments[0 if has_option else 1 :])
+    if not has_option:
+        by_option = {"GRAMMAR": _read_file(arguments[0])}
+    option = require_exactly_one(by_option)
+    start, whitespace = options.pop("start"), options.pop("whitespace")
+    require_start_is_used(start, by_option[option])
+    source = GrammarSource(option, by_option[option], start, whitespace, options.pop("source"), reading)
+    return source, list(arguments[0 if has_option else 1 :])
 
 
 def read_source_text(name: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -31,11 +31,18 @@ class Standing:
 
 
 def compile_for_bytes(ir: IR) -> CompiledGrammar:
-    """The grammar for a vocabulary of the 256 bytes. The kernels are compiled if they are not."""
+    """The grammar for a vocabulary of the 256 bytes and its own special tokens. The kernels are compiled if need be."""
     import grammars
 
     tokens = [*(bytes([byte]) for byte in range(256)), None]
-    return grammars.compile_ir(ir, grammars.Vocabulary.from_bytes(tokens, eos_token_ids=[_END]))
+    names = {_shown(token): len(tokens) + index for index, token in enumerate(ir.specials)}
+    tokens += [None] * len(names)
+    vocabulary = grammars.Vocabulary.from_bytes(tokens, eos_token_ids=[_END], special_tokens=names)
+    return grammars.compile_ir(replace(ir, specials=tuple(map(_shown, ir.specials))), vocabulary)
+
+
+def _shown(token: str | int) -> str:
+    return token if isinstance(token, str) else f"id {token}"
 
 
 def standing(compiled: CompiledGrammar, text: str) -> Standing:
@@ -79,7 +86,9 @@ def expected_next(matcher: Matcher) -> str:
     from grammars.ir.charset import from_ranges
     from grammars.ir.printer import character_class
 
-    allowed = [byte for byte in matcher.allowed_token_ids() if byte != _END]
+    ids = matcher.allowed_token_ids()
+    allowed = [byte for byte in ids if byte < _END]
+    specials = matcher.grammar.vocabulary.special_tokens.items()
     plain = [byte for byte in allowed if byte < 0x80]
     ways = {byte: _way(matcher, byte) for byte in plain} if len(plain) <= _MOST_WAYS else {}
     single = [byte for byte in plain if len(ways.get(byte, "")) <= _SINGLE]
@@ -88,6 +97,7 @@ def expected_next(matcher: Matcher) -> str:
         parts += [f"one of {character_class(from_ranges((byte, byte) for byte in single))}"] if single else []
     if len(plain) < len(allowed):
         parts.append("a character beyond ASCII")
+    parts += [f"the special token {name!r}" for name, token_id in specials if token_id in ids]
     if matcher.is_accepting:
         parts.append("the end")
     if not parts:

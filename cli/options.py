@@ -22,6 +22,7 @@ from .sampling_options import sampling_keywords, sampling_options
 from .streams import stdout_to_stderr
 
 __all__ = [
+    "AnyParamType",
     "FieldsParam",
     "FiniteRange",
     "Generation",

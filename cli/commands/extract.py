@@ -16,6 +16,7 @@ import click
 from ..checks import checked_output_type, require_exactly_one
 from ..documents import Document, Unreadable, is_json_lines, read_documents
 from ..failures import EXIT_FAILED, EXIT_INTERRUPTED, explained_errors, fail, without_traceback
+from ..grammar_options import grammar_text_options, require_start_is_used, wanted_grammars
 from ..interrupts import interrupt_deferred
 from ..models import load_model, why_cut_off
 from ..options import (
@@ -44,6 +45,7 @@ _MOST_ROWS = 1024
 @click.command()
 @click.argument("files", nargs=-1, metavar="[FILES|-]...")
 @schema_options
+@grammar_text_options
 @click.option(
     "--prompt",
     "-p",
@@ -95,7 +97,7 @@ def extract(
     out: str | None,
     **options: Any,
 ) -> None:
-    """Extract one JSON value from each document, as a JSON Schema or a list of fields says.
+    """Extract one value from each document, as a JSON Schema, a list of fields or a grammar says.
 
     Documents are text files, standard input (-), or lines of JSON Lines. Results are JSON Lines on stdout, one line a
     document, in the order of the inputs; progress and messages are on stderr. A document that fails is named there, and
@@ -105,8 +107,12 @@ def extract(
     constrained extract invoices/*.txt --schema invoice.json > invoices.jsonl
     constrained extract mail.jsonl --text-field body --fields 'sender: str, amount: float, due: date?'
     constrained extract letter.txt --fields 'sender: str, subject: str?' --verbatim --spans
+    constrained extract mail.jsonl --text-field body --grammar iso_date --prompt 'When is the meeting? {document}'
     """
-    option = require_exactly_one({"--schema": schema, "--fields": fields})
+    start = options.pop("start")
+    wanted = {"--schema": schema, "--fields": fields, **wanted_grammars(options)}
+    option = require_exactly_one(wanted)
+    require_start_is_used(start, wanted[option])
     sources = _sources(files)
     path = None if out is None else Path(out)
     _check_out(path, sources)
@@ -114,10 +120,11 @@ def extract(
     settings = generation_settings(options)
     with stdout_to_stderr() as results:
         output_type = checked_output_type(
-            schema if option == "--schema" else fields,
+            wanted[option],
             option=option,
             whitespace=settings.whitespace,
             reading=reading,
+            start=start,
         )
         total = None if any(is_json_lines(source, text_field) for source in sources) else len(sources)
         with Reporter(total=total, results=results) as reporter, _writer(results, path) as writer:

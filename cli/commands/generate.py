@@ -9,6 +9,7 @@ import click
 from ..checks import checked_output_type, require_exactly_one, require_json
 from ..documents import STDIN, Unreadable, read_documents
 from ..failures import EXIT_FAILED, fail, without_traceback
+from ..grammar_options import grammar_text_options, require_start_is_used, wanted_grammars
 from ..grammar_source import read_source_text
 from ..models import load_model, why_cut_off
 from ..options import (
@@ -48,6 +49,7 @@ __all__ = ["generate"]
     metavar="TEXT",
     help="Write one of these texts; give the option once for each.",
 )
+@grammar_text_options
 @click.option(
     "--source", type=NameParam(), metavar="FILE", help="The text that verbatim strings of the schema are taken from."
 )
@@ -65,7 +67,7 @@ def generate(
     raw: bool,
     **options: Any,
 ) -> None:
-    """Answer PROMPT (- reads it from standard input): freely, or as a schema, a pattern or a choice says.
+    """Answer PROMPT (- reads it from standard input): freely, or as a schema, a pattern, a choice or a grammar says.
 
     Free text appears as it is written, and a note on stderr says if --max-tokens ended it. JSON comes on one line when
     it is whole; one that is cut off fails (exit code 1).
@@ -73,12 +75,13 @@ def generate(
     \b
     constrained generate 'Name a prime number above 100.' --regex '[0-9]{3}'
     constrained generate 'Is the sky blue?' --choice yes --choice no
+    constrained generate 'Write SQL that counts the customers.' --grammar sql_select
     """
-    reading = reading_settings(options)
+    reading, start = reading_settings(options), options.pop("start")
+    wanted = {"--schema": schema, "--fields": fields, "--regex": regex, "--choice": choice, **wanted_grammars(options)}
     settings = generation_settings(options)
-    wanted = {"--schema": schema, "--fields": fields, "--regex": regex, "--choice": choice}
     with stdout_to_stderr() as results:
-        output_type = _output_type(wanted, settings, reading)
+        output_type = _output_type(wanted, settings, reading, start)
         source_text = _source_text(output_type, source)
         text = _prompt_text(prompt)
         model = load_model(settings, say=lambda message: click.echo(message, err=True))
@@ -112,21 +115,25 @@ def _prompt_text(prompt: str) -> str:
     return read.text
 
 
-def _output_type(wanted: dict[str, Any], settings: Generation, reading: Reading) -> OutputType[Any] | None:
+def _output_type(
+    wanted: dict[str, Any], settings: Generation, reading: Reading, start: str | None
+) -> OutputType[Any] | None:
     from constrained import output_types
 
     if all(value is None or value == () for value in wanted.values()):
         require_json(settings.whitespace, "free text", reading)
+        require_start_is_used(start, None)
         return None
     option = require_exactly_one(wanted)
     candidate = wanted[option]
+    require_start_is_used(start, candidate)
     if option == "--regex":
         candidate = output_types.regex(candidate)
     elif option == "--choice":
         if len(set(candidate)) != len(candidate):
             raise click.BadParameter("expected different texts", param_hint="'--choice'")
         candidate = output_types.choice(candidate)
-    return checked_output_type(candidate, option=option, whitespace=settings.whitespace, reading=reading)
+    return checked_output_type(candidate, option=option, whitespace=settings.whitespace, reading=reading, start=start)
 
 
 def _write_freely(results: BinaryIO, model: Model, prompt: str, settings: Generation, *, raw: bool) -> None:

@@ -129,14 +129,16 @@ def mask(arguments: tuple[str, ...], model: str | None, most: int, **options: An
         click.echo(f"dead: expected {found.expected}\n{excerpt(text, found.position)}")
         raise click.exceptions.Exit(EXIT_FAILED)
     allowed = matcher.allowed_token_ids()
-    ends = [token_id for token_id in allowed if token_id in vocabulary.eos_token_ids]
+    ends = [token_id for token_id in allowed if token_id in vocabulary.eos_token_ids and matcher.is_accepting]
+    names = {token_id: name for name, token_id in vocabulary.special_tokens.items()}
     click.echo(f"{len(allowed):,} of {vocabulary.size:,} tokens may come next{', the end among them' if ends else ''}")
     forced = matcher.forced_bytes()
     if forced:
         click.echo(f"forced: {json.dumps(forced.decode('utf-8', 'backslashreplace'), ensure_ascii=False)}")
     for token_id in [token_id for token_id in allowed if token_id not in ends][:most]:
         data = vocabulary.token_bytes(token_id) or b""
-        click.echo(f"{token_id:>8} {json.dumps(data.decode('utf-8', 'backslashreplace'), ensure_ascii=False)}")
+        shown = json.dumps(data.decode("utf-8", "backslashreplace"), ensure_ascii=False)
+        click.echo(f"{token_id:>8} {shown if data else names.get(token_id, 'without text')}")
 
 
 def _warm(ir: IR) -> IR:

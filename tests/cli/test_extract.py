@@ -285,7 +285,7 @@ def test_settings_that_the_options_take_are_settings(temperature: float, top_p: 
 
 
 USAGE: list[tuple[list[str], list[str]]] = [
-    ([], ["expected exactly one of --schema, --fields; got none"]),
+    ([], ["expected exactly one of --schema, --fields, --lark, --gbnf, --grammar; got none"]),
     (["--schema", "schema.json", "--fields", "a"], ["got --schema and --fields"]),
     (["--schema", "gone.json"], ["'--schema'", "there is no file 'gone.json'", "module:Model"]),
     (["--schema", "@gone.json"], ["there is no file 'gone.json'"]),

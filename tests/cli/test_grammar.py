@@ -65,7 +65,7 @@ USAGE = [
     (["check", "--regex", "a"], "expected TEXT (the grammar is given by an option); got 0 arguments"),
     (
         ["check", "--regex", "a", "--library", "json", "x"],
-        "expected exactly one of GRAMMAR, --regex, --schema, --library",
+        "expected exactly one of --regex, --schema, --lark, --gbnf, --grammar; got --regex and --grammar",
     ),
     (["check", "--regex", "(", "x"], "'--regex': unclosed group: expected ')'"),
     (["check", "--library", "yaml", "x"], "no grammar 'yaml' in the library; expected one of arithmetic,"),
