@@ -7,8 +7,6 @@ automaton, and with them the terminals that its lexer looks for, follow from the
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cache
-from typing import TypeAlias
 
 from ....ir.regular.budget import Budget
 from ....limits import DEFAULT_LIMITS, Limits
@@ -30,19 +28,11 @@ from .ast import (
     TemplateUse,
 )
 from .common import COMMON
-from .parser import parse_lark
+from .definitions import Definitions, common_definitions
 from .patterns import Pattern, TerminalPatterns, literal_pattern
+from .repeats import Repeats, Symbol, Tree
 
 __all__ = ["Bnf", "Production", "Symbol", "bnf_from_document"]
-
-Symbol: TypeAlias = tuple[bool, str]
-"""(whether it is a terminal, its name)."""
-
-Tree: TypeAlias = tuple[str, object]
-"""``("symbol", Symbol)``, ``("expansion", trees)`` or ``("expansions", trees)``: equal trees share helper rules."""
-
-_REPEAT_BREAK, _FACTOR = 50, 5
-"""Lark writes repeats of fewer than 50 out, and longer ones as sums of products with factors up to 5."""
 
 _NAMES = {
     ".": "DOT",
@@ -112,6 +102,7 @@ class Bnf:
 def bnf_from_document(document: Document, *, start: str = "start", limits: Limits = DEFAULT_LIMITS) -> Bnf:
     """The productions of a grammar. Raises :class:`~grammars.errors.CfgError` for what is not defined or not allowed.
 
+    >>> from grammars.frontends.cfg.lark.parser import parse_lark
     >>> bnf = bnf_from_document(parse_lark('start: "a"+'))
     >>> [(production.origin, len(production.symbols)) for production in bnf.productions]
     [('start', 1), ('__start_plus_0', 1), ('__start_plus_0', 2)]
@@ -124,139 +115,16 @@ class _Making:
         self.text = document.text
         self.limits = limits
         self.budget = Budget(limits, "the alternatives of the rules", cost=4)
-        self.result = Bnf(document.text, start)
-        self.terminals: dict[str, tuple[Definition, str]] = {}
-        self.rules: dict[str, Definition] = {}
+        defined = Definitions(document, start)
+        self.rules, self.terminals = defined.rules, defined.terminals
+        self.result = Bnf(document.text, start, ignored=defined.ignored, places=defined.places)
         self.patterns = TerminalPatterns(self.terminals, limits)
+        library = common_definitions() if document.imports else {}
+        self.patterns_of_library = TerminalPatterns({name: (one, COMMON) for name, one in library.items()}, limits)
         self.by_pattern: dict[Pattern, str] = {}
         self.anonymous = 0
-        self.helpers = 0
-        self.known: dict[object, Symbol] = {}
-        self.helper_rules: list[tuple[str, Tree]] = []
+        self.repeats = Repeats(self.budget)
         self.instances: dict[str, tuple[Definition, dict[str, Symbol]]] = {}
-        self.define(document)
-
-    # -- definitions ----------------------------------------------------------------------------------------------
-
-    def define(self, document: Document) -> None:
-        """Imports first, then the definitions of the text."""
-        text = self.text
-        library = _library() if document.imports else {}
-        for imported in document.imports:
-            if imported.library != "common":
-                remedy = "only common can be imported from; write the definitions out"
-                fail(f"%import {imported.library}: {remedy}", text, imported.span.start)
-            for name, alias in imported.names:
-                if name not in library:
-                    known = ", ".join(one for one in library if not one.startswith("_"))
-                    fail(f"%import common.{name}: expected one of {known}", text, imported.span.start)
-                if alias in self.terminals or not alias.isupper():
-                    what = (
-                        "is imported twice" if alias.isupper() else "is no name of a terminal: write it in upper case"
-                    )
-                    fail(f"{alias} {what}", text, imported.span.start)
-                self.terminals[alias] = (library[name], COMMON)
-                self.result.places[alias] = imported.span.start
-        self.patterns_of_library = TerminalPatterns({name: (one, COMMON) for name, one in library.items()}, self.limits)
-        for definition in document.definitions:
-            self.define_one(definition)
-        for number, ignored in enumerate(document.ignored):
-            self.ignore(number, ignored.body)
-        self.check(document)
-
-    def define_one(self, definition: Definition) -> None:
-        name, place = definition.name, definition.span.start
-        before = self.rules.get(name)
-        if definition.is_terminal:
-            before = self.terminals[name][0] if name in self.terminals else None
-        kind = "terminal" if definition.is_terminal else "rule"
-        if definition.how == "define" and before is not None:
-            fail(f"{kind} {name} is already defined; rename one, or use %override or %extend", self.text, place)
-        if definition.how != "define" and before is None:
-            fail(f"%{definition.how}: {kind} {name} is not defined; define it without", self.text, place)
-        if definition.how == "extend" and before is not None:
-            if before.parameters != definition.parameters:
-                fail(f"%extend: {kind} {name} has other parameters; write the same", self.text, place)
-            if definition.is_terminal and self.terminals[name][1] is not self.text:
-                fail(f"%extend: terminal {name} is imported; define one of your own with both", self.text, place)
-            more = Sequence(definition.body.span, (definition.body,))
-            body = Alternation(before.body.span, (more, *before.body.branches))
-            definition = Definition(before.span, name, body, before.parameters, before.priority)
-        if definition.is_terminal:
-            if definition.parameters:
-                fail(f"terminal {name} with parameters: only rules can be templates; write a rule", self.text, place)
-            self.terminals[name] = (definition, self.text)
-            self.result.places[name] = place
-        else:
-            self.rules[name] = definition
-            self.result.places[name] = place
-
-    def ignore(self, number: int, body: Alternation) -> None:
-        parts = body.branches[0].parts if len(body.branches) == 1 else ()
-        if len(parts) == 1 and isinstance(parts[0], Name):
-            name = parts[0].name
-            if name not in self.terminals:
-                fail(f"%ignore: undefined terminal {name}; define it, or import it", self.text, parts[0].span.start)
-        else:
-            name = f"__IGNORE_{number}"
-            self.terminals[name] = (Definition(body.span, name, body), self.text)
-            self.result.places[name] = body.span.start
-        self.result.ignored.append(name)
-
-    def check(self, document: Document) -> None:
-        """Every name in a rule is defined; the start is a rule."""
-        if self.result.start not in self.rules:
-            place = document.definitions[0].span.start if document.definitions else 0
-            fail(
-                f"no rule {self.result.start}, which the grammar starts with; rename the rule that does",
-                self.text,
-                place,
-            )
-        if self.rules[self.result.start].parameters:
-            fail(
-                "the start cannot be a template; write a rule that uses it",
-                self.text,
-                self.rules[self.result.start].span.start,
-            )
-        for definition in self.rules.values():
-            pending: list[Expression] = [definition.body]
-            while pending:
-                node = pending.pop()
-                match node:
-                    case Name() if node.name not in definition.parameters:
-                        self.check_name(node)
-                    case TemplateUse():
-                        self.check_template(node, definition)
-                        pending += node.arguments
-                    case Repeat() | Maybe():
-                        pending.append(node.body)
-                    case Sequence():
-                        pending += node.parts
-                    case Alternation():
-                        pending += node.branches
-
-    def check_name(self, node: Name) -> None:
-        if node.name not in (self.terminals if node.is_terminal else self.rules):
-            kind, remedy = ("terminal", "or import it") if node.is_terminal else ("rule", "or correct the name")
-            fail(f"undefined {kind} {node.name}; define it, {remedy}", self.text, node.span.start)
-        if not node.is_terminal and self.rules[node.name].parameters:
-            count = len(self.rules[node.name].parameters)
-            fail(
-                f"template {node.name} without its {count} arguments; write {node.name}{{...}}",
-                self.text,
-                node.span.start,
-            )
-
-    def check_template(self, node: TemplateUse, definition: Definition) -> None:
-        if node.name in definition.parameters:
-            return
-        if node.name not in self.rules:
-            fail(f"undefined template {node.name}; define it", self.text, node.span.start)
-        wanted, got = len(self.rules[node.name].parameters), len(node.arguments)
-        if wanted != got:
-            fail(f"template {node.name}: expected {wanted} arguments, got {got}", self.text, node.span.start)
-
-    # -- productions ----------------------------------------------------------------------------------------------
 
     def bnf(self) -> Bnf:
         result = self.result
@@ -278,7 +146,7 @@ class _Making:
             done += 1
             self.budget.spend(len(name) + 100)
             written.append((name, run(self.tree(definition.body, name, names)), definition.priority or 0))
-        written += [(name, tree, 0) for name, tree in self.helper_rules]
+        written += [(name, tree, 0) for name, tree in self.repeats.rules]
         for name, tree, priority in written:
             for symbols in dict.fromkeys(run(self.alternatives(tree))):
                 result.productions.append(Production(name, symbols, priority))
@@ -301,7 +169,7 @@ class _Making:
                 return "expansions", (body, ("expansion", (("empty", None),)))
             case Repeat():
                 body = yield self.tree(node.body, rule, names)
-                return self.repeated(node, body, rule)
+                return self.repeats.of(node, body, rule)
             case Sequence() | Alternation():
                 parts: list[Tree] = []
                 for part in node.parts if isinstance(node, Sequence) else node.branches:
@@ -353,55 +221,6 @@ class _Making:
         self.result.places[name] = place
         return name
 
-    # -- repeats --------------------------------------------------------------------------------------------------
-
-    def helper(self, key: object, what: str, rule: str, make: tuple[tuple[Tree, ...], ...] | None, body: Tree) -> Tree:
-        """A helper rule, shared by equal keys; without ``make``, one that repeats the body."""
-        symbol = self.known.get(key)
-        if symbol is None:
-            symbol = self.known[key] = (False, f"__{rule}_{what}_{self.helpers}")
-            self.helpers += 1
-            branches = make if make is not None else ((body,), (("symbol", symbol), body))
-            tree: Tree = ("expansions", tuple(("expansion", branch) for branch in branches))
-            self.helper_rules.append((symbol[1], tree))
-        return "symbol", symbol
-
-    def repeated(self, node: Repeat, body: Tree, rule: str) -> Tree:
-        nothing: Tree = ("expansion", ())
-        match node.written:
-            case "?":
-                return "expansions", (body, nothing)
-            case "+":
-                return self.helper(body, "plus", rule, None, body)
-            case "*":
-                return "expansions", (self.helper(body, "star", rule, None, body), nothing)
-        low, high = node.minimum, node.maximum
-        assert high is not None
-        if high < _REPEAT_BREAK:
-            self.budget.spend(high * (high - low + 1))
-            return "expansions", tuple(("expansion", (body,) * count) for count in range(low, high + 1))
-        return self.long_repeat(low, high, body, rule)
-
-    def long_repeat(self, low: int, high: int, body: Tree, rule: str) -> Tree:
-        least = body
-        for a, b in _factors(low):
-            least = self.helper((a, b, least, body), f"repeat_a{a}_b{b}", rule, ((least,) * a + (body,) * b,), body)
-        if low == high:
-            return least
-        target: Tree = body
-        upto: Tree = ("expansion", ())
-        *steps, last = _factors(high - low + 1)
-        for a, b in steps:
-            upto = self.at_most(a, b, target, upto, body, rule)
-            target = self.helper((a, b, target, body), f"repeat_a{a}_b{b}", rule, ((target,) * a + (body,) * b,), body)
-        upto = self.at_most(*last, target, upto, body, rule)
-        return "expansions", (("expansion", (least, upto)),)
-
-    def at_most(self, a: int, b: int, target: Tree, upto: Tree, body: Tree, rule: str) -> Tree:
-        branches = tuple((target,) * count + (upto,) for count in range(a))
-        branches += tuple((target,) * a + (body,) * count for count in range(b))
-        return self.helper((a, b, target, body, "opt"), f"repeat_a{a}_b{b}_opt", rule, branches, body)
-
     def alternatives(self, tree: Tree) -> Steps[list[tuple[Symbol, ...]]]:
         """All ways to write the tree as symbols in a row."""
         kind, inside = tree
@@ -420,20 +239,3 @@ class _Making:
             self.budget.spend(len(ways) * len(more))
             ways = [way + other for way in ways for other in more]
         return ways
-
-
-@cache
-def _library() -> dict[str, Definition]:
-    """What can be imported, by name."""
-    return {definition.name: definition for definition in parse_lark(COMMON).definitions}
-
-
-def _factors(number: int) -> list[tuple[int, int]]:
-    """[(a, b), ...] with number = (... (1 * a + b) * a + b ...), all of a and a + b small: as Lark takes them."""
-    if number <= _FACTOR:
-        return [(number, 0)]
-    for a in range(_FACTOR, 1, -1):
-        quotient, b = divmod(number, a)
-        if a + b <= _FACTOR:
-            return [*_factors(quotient), (a, b)]
-    raise AssertionError(f"no factors of {number}")

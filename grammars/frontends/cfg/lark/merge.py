@@ -46,7 +46,10 @@ def merge(
 
 
 class _Classes:
-    """The partition refinement of places, each with the boundary that its rule is to end with."""
+    """The partition refinement of places, each with the boundary that its rule is to end with.
+
+    Nodes and variants are told by their numbers: a large grammar has a hundred thousand, looked at again and again.
+    """
 
     def __init__(
         self, variants: Variants, starts: list[Variant], language: Callable[[Label], int], budget: Budget
@@ -54,10 +57,14 @@ class _Classes:
         self.variants = variants
         self.budget = budget
         self.language = language
-        self.of_variant: dict[Variant, int] = {}
-        self.of_node: dict[Node, int] = {}
+        self.variant_numbers: dict[Variant, int] = {}
+        self.node_numbers: dict[Node, int] = {}
         self.nodes: list[Node] = []
+        self.edges: list[list[tuple[int, int]]] = []  # of each node: a variant, or -1 - a language; the node behind
         self.reach(starts)
+        self.of_node = [0] * len(self.nodes)
+        self.of_variant = [0] * len(self.variant_numbers)
+        self.openings_of = [self.node_numbers[variants.opening(call), end] for call, end in self.variant_numbers]
         self.refine()
         self.ways: list[set[tuple[bool, int, int]]] = []
         self.finals: list[bool] = []
@@ -68,88 +75,100 @@ class _Classes:
 
     def opening(self, call: Call, end: Boundary) -> int:
         """The class of the place with which a variant begins."""
-        return self.of_node[self.variants.opening(call), end]
+        return self.of_node[self.openings_of[self.variant_numbers[call, end]]]
 
     def reach(self, starts: list[Variant]) -> None:
-        """All variants and nodes that are needed."""
-        self.of_variant = dict.fromkeys(starts, 0)
-        todo = list(starts)
+        """Number all variants and nodes that are needed."""
+        self.variant_numbers = {variant: number for number, variant in enumerate(dict.fromkeys(starts))}
+        todo = list(self.variant_numbers)
         while todo:
             call, end = todo.pop()
-            pending = [(self.variants.opening(call), end)]
+            pending = [self.number(self.variants.opening(call), end)]
             while pending:
-                node = pending.pop()
-                if node in self.of_node:
+                number = pending.pop()
+                if number < len(self.edges) and self.edges[number] is not _UNKNOWN:
                     continue
-                self.of_node[node] = 0
-                for label, target in self.edges(node):
-                    pending.append((target, end))
-                    if isinstance(label[0], Call) and label not in self.of_variant:
-                        self.of_variant[label] = 0
-                        todo.append(label)
-        self.nodes = sorted(self.of_node, key=self.height)
+                self.edges[number] = edges = []
+                for label, target in self.variants.edges[self.nodes[number][0]]:
+                    if end not in self.variants.finals[target]:
+                        continue
+                    after = self.number(target, end)
+                    edges.append((self.numbered(label, todo), after))
+                    pending.append(after)
 
-    def height(self, node: Node) -> int:
+    def number(self, place: Place, end: Boundary) -> int:
+        """The number of a node."""
+        node = (place, end)
+        number = self.node_numbers.get(node)
+        if number is None:
+            number = self.node_numbers[node] = len(self.nodes)
+            self.nodes.append(node)
+            self.edges.append(_UNKNOWN)
+        return number
+
+    def numbered(self, label: Label | Variant, todo: list[Variant]) -> int:
+        """A label as edges have it; a variant that is new is to be reached as well."""
+        if not isinstance(label[0], Call):
+            return -1 - self.language(label)
+        number = self.variant_numbers.get(label)
+        if number is None:
+            number = self.variant_numbers[label] = len(self.variant_numbers)
+            todo.append(label)
+        return number
+
+    def height(self, node: int) -> int:
         """The most symbols that may still come."""
-        return self.variants.steps[node[0].step].height
+        return self.variants.steps[self.nodes[node][0].step].height
 
-    def edges(self, node: Node) -> list[tuple[Label | Variant, Place]]:
-        """The ways on from a node that can still come to its end."""
-        place, end = node
-        return [(label, target) for label, target in self.variants.edges[place] if end in self.variants.finals[target]]
-
-    def is_final(self, node: Node) -> bool:
+    def is_final(self, node: int) -> bool:
         """Whether the rule may be over here, with the wanted end."""
-        place, end = node
+        place, end = self.nodes[node]
         return self.variants.own_final.get(place) == end
 
     def refine(self) -> None:
         """Split classes until all members of each have the same ways on."""
-        steps: dict[Node, list[tuple[int | Variant, Node]]] = {}
-        for node in self.nodes:
-            steps[node] = [
-                (label if isinstance(label[0], Call) else self.language(label), (target, node[1]))
-                for label, target in self.edges(node)
-            ]
-        finals = {node: self.is_final(node) for node in self.nodes}
-        openings = {(call, end): (self.variants.opening(call), end) for call, end in self.of_variant}
+        of_node, of_variant, edges, shift = self.of_node, self.of_variant, self.edges, len(self.nodes) + 1
+        order = sorted(range(len(self.nodes)), key=self.height)
+        finals = list(map(self.is_final, range(len(self.nodes))))
+        rules = [call.rule for call, _ in self.variant_numbers]
         count = 0
         while True:
             self.budget.spend(len(self.nodes))
             known: dict[object, int] = {}
-            for node in self.nodes:  # those behind come first, so one pass tells apart whole productions
-                ways = frozenset(
-                    (-1 - label if isinstance(label, int) else self.of_variant[label], self.of_node[target])
-                    for label, target in steps[node]
-                )
-                self.of_node[node] = known.setdefault((finals[node], ways), len(known))
+            for node in order:  # those behind come first, so one pass tells apart whole productions
+                ways = [
+                    (label if label < 0 else of_variant[label]) * shift + of_node[after] for label, after in edges[node]
+                ]
+                of_node[node] = known.setdefault((finals[node], frozenset(ways)), len(known))
             variants: dict[object, int] = {}
-            for variant in self.of_variant:
-                key = (variant[0].rule, self.of_node[openings[variant]])
-                self.of_variant[variant] = variants.setdefault(key, len(variants))
+            for number, rule in enumerate(rules):
+                of_variant[number] = variants.setdefault((rule, of_node[self.openings_of[number]]), len(variants))
             if len(known) + len(variants) == count:
-                return
+                break
             count = len(known) + len(variants)
+        self.order = order
 
     def describe(self) -> None:
         """What each class does, told by one of its nodes."""
-        for node in self.nodes:
+        for node in self.order:
             if self.of_node[node] < len(self.ways):
                 continue
             assert self.of_node[node] == len(self.ways)
-            ways = set()
-            for label, target in self.edges(node):
-                after = self.of_node[target, node[1]]
-                if isinstance(label[0], Call):
-                    ways.add((True, self.of_variant[label], after))
-                else:
-                    ways.add((False, self.language(label), after))
-            self.ways.append(ways)
+            self.ways.append(
+                {
+                    (label >= 0, self.of_variant[label] if label >= 0 else -1 - label, self.of_node[after])
+                    for label, after in self.edges[node]
+                }
+            )
             self.finals.append(self.is_final(node))
             self.heights.append(self.height(node))
-            self.rules.append(self.variants.rule_of_step[node[0].step])
-        for (call, end), number in self.of_variant.items():
-            self.openings[number] = self.opening(call, end)
+            self.rules.append(self.variants.rule_of_step[self.nodes[node][0].step])
+        for number, opening in enumerate(self.openings_of):
+            self.openings[self.of_variant[number]] = self.of_node[opening]
+
+
+_UNKNOWN: list[tuple[int, int]] = []
+"""In the place of the edges of a node that was not looked at yet."""
 
 
 def _merge_sets(classes: _Classes, starts: list[State], budget: Budget) -> Merged:
