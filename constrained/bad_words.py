@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +24,15 @@ def without_bad_words(matcher: TokenMatcher | None, model: Model, bad_words: Seq
     """
     if not bad_words:
         return matcher
-    from .combinators import text_without
+    from .combinators import alt, many, special, text_without
 
-    guard = model.compile(text_without(*bad_words)).matcher()
+    piece = text_without(*bad_words)
+    grammar: Any = getattr(matcher, "grammar", None)
+    if (
+        grammar is not None and grammar.special_ids
+    ):  # they may come anywhere, and part what is before from what is behind
+        piece = many(piece, sep=alt(*map(special, sorted(grammar.special_ids))), minimum=1)
+    guard = model.compile(piece).matcher()
     return guard if matcher is None else BothMatchers(matcher, guard)
 
 
@@ -40,6 +46,16 @@ class BothMatchers:
     def is_accepting(self) -> bool:
         """Whether the text so far is complete in both."""
         return all(matcher.is_accepting for matcher in self._both)
+
+    @property
+    def is_terminated(self) -> bool:
+        """Whether an end token was consumed."""
+        return self._both[0].is_terminated
+
+    @property
+    def allows_special(self) -> bool:
+        """Whether a special token that the grammar asks for may come next."""
+        return self._both[0].allows_special
 
     @property
     def has_open_guard(self) -> bool:
@@ -90,6 +106,10 @@ class BothMatchers:
                 return forced
             forced = forced[:-1]
         return b""
+
+    def forced_special(self) -> int | None:
+        """The special token that must follow now, if one must."""
+        return self._both[0].forced_special()
 
     def forced_tokens(self) -> list[int]:
         """Tokens that must follow because each is the only one allowed; empty: the mask tells."""

@@ -251,7 +251,7 @@ def test_another_way_to_read_the_text_is_not_lost() -> None:
 
 def test_beside_text_of_a_document() -> None:
     builder = Builder()
-    document = builder.verbatim(Verbatim(by="characters", document="a quote"))
+    document = builder.verbatim(Verbatim(document="a quote", by="characters", spelling="plain"))
     either = builder.alternation(free(builder, ">", 3), builder.sequence(document, builder.literal("!")))
     vocabulary = Vocabulary.from_bytes([*BYTES, None], eos_token_ids=[256])
     matcher = compile_ir(builder.finish(either), vocabulary).matcher()

@@ -111,6 +111,15 @@ def test_limits_hold_in_generation(model: Model) -> None:
         assert "\ufffd" not in result.text
 
 
+def test_bad_words_between_special_tokens(model: Model) -> None:
+    output = seq("a", special(START), alt("a", "b"), special(END), "c")
+    for seed in range(5):
+        result = model.generate("?", output, temperature=2.0, seed=seed, chat=False, bad_words=["aa", "bc"])
+        assert result.text in ("aac", "abc")  # of texts that a special token parts, neither holds a word
+        result = model.generate("?", output, temperature=2.0, seed=seed, chat=False, bad_words=["b"])
+        assert result.text == "aac"
+
+
 def test_what_is_shown() -> None:
     assert repr(until("a", special(5), max_tokens=3)) == "until('a', special(5), max_tokens=3)"
     assert repr(free_text()) == "free_text()"

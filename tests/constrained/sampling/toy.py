@@ -72,7 +72,12 @@ class ToyMatcher:
     def is_accepting(self) -> bool:
         return is_in(self.ids) and END not in self.ids
 
+    @property
+    def is_terminated(self) -> bool:
+        return END in self.ids
+
     has_open_guard = False
+    allows_special = False
 
     def denials(self) -> tuple[str, ...]:
         return ()
@@ -107,6 +112,9 @@ class ToyMatcher:
 
     def forced_bytes(self) -> bytes:
         return b""
+
+    def forced_special(self) -> None:
+        return None
 
     def forced_tokens(self) -> list[int]:
         return []
