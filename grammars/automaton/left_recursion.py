@@ -19,6 +19,8 @@ import numpy as np
 from ..errors import GrammarError
 from ..ir.analyze import BoolArray, strong_components
 from ..ir.nodes import Int32Array
+from ..ir.regular.budget import Budget
+from ..limits import Limits
 from .memory import FINAL
 
 __all__ = ["remove_left_recursion"]
@@ -29,8 +31,9 @@ class _Rewriter:
 
     def __init__(
         self, edges: Int32Array, calls: Int32Array, rule_starts: Int32Array, flags: Int32Array, capacities: Int32Array,
-        nullable: BoolArray,
+        nullable: BoolArray, limits: Limits,
     ) -> None:  # fmt: skip
+        self.budget = Budget(limits, "rules that begin with each other", cost=16)
         self.edges = edges.tolist()
         self.calls = calls.tolist()
         self.rule_starts: list[int] = rule_starts.tolist()
@@ -88,6 +91,8 @@ class _Rewriter:
     def build(self, rule: int) -> None:
         """Write the automaton of ``goal(rule)``."""
         members = self.components[self.component_of[rule]] if rule in self.component_of else [rule]
+        is_member = frozenset(members)
+        self.budget.spend(len(members))
         copies: dict[int, int] = {}  # state -> its copy with something read
         pending: list[int] = []
         behind: dict[int, list[int]] = defaultdict(list)  # member -> where to go on once it is complete
@@ -109,11 +114,12 @@ class _Rewriter:
                 for callee, target in self.calls_of[state]:
                     if callee < 0:
                         raise GrammarError("a guard before anything was read, in a rule that begins with itself")
-                    if callee in members and rule in self.component_of:
+                    if callee in is_member and rule in self.component_of:
                         behind[callee].append(copy(target))
                     else:
                         self.call_non_empty(start, callee, copy(target))
         while pending:
+            self.budget.spend(1)
             state = pending.pop()
             here = copies[state]
             for span, target in self.edges_of[state]:
@@ -202,13 +208,14 @@ class _Rewriter:
 
 def remove_left_recursion(
     edges: Int32Array, calls: Int32Array, rule_starts: Int32Array, flags: Int32Array, capacities: Int32Array,
-    nullable: BoolArray,
+    nullable: BoolArray, limits: Limits,
 ) -> tuple[Int32Array, Int32Array, Int32Array, Int32Array, Int32Array]:  # fmt: skip
     """Rewrite so that no rule calls itself at its left edge; the language stays the same.
 
     ``nullable`` (rules,) says which rules match the empty text. Returns edges, calls, rule starts, flags, capacities.
+    Raises :class:`~grammars.errors.LimitExceeded`: each of n rules that begin with each other may need all n again.
     """
-    rewriter = _Rewriter(edges, calls, rule_starts, flags, capacities, nullable)
+    rewriter = _Rewriter(edges, calls, rule_starts, flags, capacities, nullable, limits)
     rewriter.run()
     return (
         np.array(rewriter.edges, np.int32).reshape(-1, 3),

@@ -79,7 +79,7 @@ def build_network(ir: IR, *, limits: Limits = DEFAULT_LIMITS) -> Network:
     if facts.left_recursive:
         nullable = facts.nullable[rule_bodies]
         edges, calls, rule_starts, flags, capacities = remove_left_recursion(
-            edges, calls, rule_starts, flags, capacities, nullable
+            edges, calls, rule_starts, flags, capacities, nullable, limits
         )
         neutral = np.append(neutral, np.zeros(len(rule_starts) - len(neutral), np.bool_))
     states, byte_edges, epsilon_edges, call_edges = pack(edges, calls, rule_starts, capacities, flags, neutral)

@@ -84,15 +84,20 @@ def resolve(thread: Thread, probes: list[Probe], limits: Limits) -> Nfa:
     course = _Course([0], [[(index, 0) for index in every]], [0], [0])
     budget = Budget(limits, "the assertions of a regular expression", cost=8)
     for number, probe in enumerate(probes):
-        walk = _Walk(probe, numbers)
+        walk = _Walk(probe, numbers, budget)
         course = _backward(course, walk, number, budget) if probe.ahead else _forward(course, walk, number, budget)
     return _along(thread, course, numbers, alphabet.classes, limits)
+
+
+MEMBERS_A_STEP = 4
+"""Members of a set of states that cost as much as a step."""
 
 
 class _Walk:
     """Sets of states of a probe's body, read in the direction of the probe, under given bits."""
 
-    def __init__(self, probe: Probe, numbers: dict[Charset, list[int]]) -> None:
+    def __init__(self, probe: Probe, numbers: dict[Charset, list[int]], budget: Budget) -> None:
+        self.budget = budget
         body = probe.body
         count = len(body.edges)
         self.moves: list[dict[int, list[int]]] = [{} for _ in range(count)]
@@ -123,6 +128,7 @@ class _Walk:
         """The states behind one more character of the class, at a place with these bits."""
         moved = self.steps.get((states, index))
         if moved is None:
+            self.budget.spend(len(states) // MEMBERS_A_STEP)
             moved = frozenset(goal for state in states for goal in self.moves[state].get(index, ()))
             if self.anywhere:
                 moved |= {self.first}
@@ -134,6 +140,7 @@ class _Walk:
         found = self.closures.get(key)
         if found is None:
             found = self.closures[key] = _closure(self.epsilons, states, bits)
+            self.budget.spend(len(found) // MEMBERS_A_STEP)
         return found
 
 
