@@ -20,7 +20,7 @@ from tests.reference.recogniser import Recogniser
 BYTES = [bytes([byte]) for byte in range(256)]
 ANY = ((0, 0xD7FF), (0xE000, 0x10FFFF))
 laws = settings(deadline=None, max_examples=25, suppress_health_check=list(HealthCheck))
-TIGHT = Limits(max_configurations=16, max_items=300, max_stack_nodes=100, max_cached_masks=2, max_rollback_kept=3)
+TIGHT = Limits(max_configurations=80, max_items=2_000, max_stack_nodes=100, max_cached_masks=2, max_rollback_kept=3)
 
 
 def free(builder: Builder, marker: str, max_tokens: int | None) -> NodeId:
