@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 
-__all__ = ["DEFAULT_EXAMPLES", "EXAMPLES_VARIABLE", "TimeUp", "examples_of"]
+__all__ = ["DEFAULT_EXAMPLES", "EXAMPLES_VARIABLE", "SEED_VARIABLE", "TimeUp", "examples_of", "seed_of"]
 
 EXAMPLES_VARIABLE = "CONSTRAINED_EXAMPLES"
+SEED_VARIABLE = "CONSTRAINED_SEED"
 DEFAULT_EXAMPLES = 20
 
 
@@ -26,4 +27,19 @@ def examples_of(asked: int | None = None) -> int:
     text = os.environ.get(EXAMPLES_VARIABLE, str(DEFAULT_EXAMPLES))
     if not text.isdecimal() or int(text) < 1:
         raise ValueError(f"{EXAMPLES_VARIABLE}: expected a whole number above 0, got {text!r}")
+    return int(text)
+
+
+def seed_of(asked: int | None = None) -> int:
+    """The seed of a search: what was asked for, or what ``CONSTRAINED_SEED`` says, or 0.
+
+    Raises ValueError for what is no whole number from 0 on.
+    """
+    if asked is not None:
+        if isinstance(asked, bool) or not isinstance(asked, int) or asked < 0:
+            raise ValueError(f"seed: expected a whole number from 0 on, got {asked!r}")
+        return asked
+    text = os.environ.get(SEED_VARIABLE, "0")
+    if not text.isdecimal():
+        raise ValueError(f"{SEED_VARIABLE}: expected a whole number from 0 on, got {text!r}")
     return int(text)

@@ -204,8 +204,8 @@ class _Run:
             return False
         try:
             validator_for(schema).check_schema(schema)
-            valid = JsonschemaJudge(schema, formats=law == VALID_REJECTED).allows(value)
-            if valid is (law == INVALID_ACCEPTED):
+            verdicts = {JsonschemaJudge(schema, formats=formats).allows(value) for formats in (False, True)}
+            if verdicts != {law == VALID_REJECTED}:
                 return False
             language = Language.from_schema(schema)
             return self.takes(self.compiled(language), value, language) is (law == INVALID_ACCEPTED)
@@ -292,18 +292,18 @@ def _cases_of(language: Language) -> _Cases:
 
 
 def _of_schema(schema: Any) -> _Cases:
-    """Valid values obey formats, and invalid ones are so without: engines differ in what they assert."""
+    """Verdicts that hold whether ``format`` is a constraint or an annotation: engines differ in what they assert."""
     try:
         validator_for(schema).check_schema(schema)
     except SchemaError as error:
         raise ValueError(f"expected a JSON Schema; {error.message} at {error.json_path}") from error
     agreed = formats_of(schema) <= AGREED_FORMATS
-    kind = JsonschemaJudge(schema)
+    plain, asserting = JsonschemaJudge(schema), JsonschemaJudge(schema, formats=True)
     return _Cases(
-        valid=instances(schema, formats=True) if agreed else None,
-        invalid=invalid_instances(schema, formats=False),
+        valid=instances(schema, formats=True).filter(plain.allows) if agreed else None,
+        invalid=invalid_instances(schema, formats=False).filter(lambda value: not asserting.allows(value)),
         texts=lambda value, language: list(texts_of(value, language.schema)),
-        is_member=lambda text: kind.takes(text, repeated_names=True),
+        is_member=lambda text: any(judge.takes(text, repeated_names=True) for judge in (plain, asserting)),
     )
 
 

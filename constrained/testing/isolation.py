@@ -19,6 +19,9 @@ from .fuzz import Outcome
 
 __all__ = ["Task", "main", "run_isolated"]
 
+_READY = ["ready"]
+_START = 600.0
+"""Seconds that a worker may take to load its engine: on a busy machine libraries are slow to import."""
 _GRACE = 60.0
 """Seconds beyond a task's own limit before its worker is given up: a schema's last step may take long."""
 
@@ -96,13 +99,21 @@ class _Worker:
             self.process.stdin.flush()
         except BrokenPipeError:
             return "the process ended before it was asked"
-        if not select.select([self.process.stdout], [], [], seconds)[0]:
+        answer = self.line(_START)  # the engine is loaded: only then the time runs
+        if answer == _READY:
+            answer = self.line(seconds)
+        return answer if isinstance(answer, str) else _read(answer)
+
+    def line(self, seconds: float) -> Any:
+        """What the worker says next, or why it says nothing."""
+        assert self.process.stdout is not None
+        if not select.select([self.process.stdout], [], [], max(seconds, 0.0))[0]:
             return f"no answer in {seconds:.0f} s"
         line = self.process.stdout.readline()
         if not line:
             code = self.process.wait()
             return f"the process ended with {f'signal {-code}' if code < 0 else f'exit code {code}'}"
-        return _read(json.loads(line))
+        return json.loads(line)
 
     def end(self) -> None:
         self.process.kill()
@@ -142,6 +153,8 @@ def main() -> None:
         try:
             if task.engine not in engines:
                 engines[task.engine] = engine_of(task.engine, walking_vocabulary())
+            answers.write(json.dumps(_READY) + "\n")
+            answers.flush()
             outcome = fuzz(
                 Language(task.kind, task.text),  # type: ignore[arg-type]
                 engines[task.engine],

@@ -80,7 +80,15 @@ class JsonschemaJudge:
 
     def problems(self, value: Any) -> list[str]:
         """What is wrong with a value, in the validator's words; nothing if it is valid."""
-        return [error.message for error in self._validator.iter_errors(read_json(json.dumps(value)))]
+        return self.problems_of_text(json.dumps(value))
+
+    def problems_of_text(self, text: str | bytes) -> list[str]:
+        """What is wrong with a text: that it is no JSON, or the validator's words; nothing if it is valid."""
+        try:
+            value = read_json(text)
+        except ValueError as error:
+            return [str(error)]
+        return [error.message for error in self._validator.iter_errors(value)]
 
 
 def _whole(digits: str) -> int | Decimal:

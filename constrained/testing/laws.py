@@ -20,8 +20,9 @@ from grammars.vocabulary import Vocabulary
 
 from .adapters.base import Session
 from .adapters.ours import OurSession
-from .budget import TimeUp, examples_of
+from .budget import TimeUp, examples_of, seed_of
 from .faults import Fault, LawBroken, shown
+from .records import note_check
 
 __all__ = ["Checked", "check_matcher", "walk_faults"]
 
@@ -49,7 +50,7 @@ def check_matcher(
     *,
     is_member: Callable[[bytes], bool] | None = None,
     examples: int | None = None,
-    seed: int = 0,
+    seed: int | None = None,
     max_tokens: int = 60,
     max_mask_seconds: float | None = None,
     max_seconds: float | None = None,
@@ -68,7 +69,7 @@ def check_matcher(
     - no mask takes longer than ``max_mask_seconds``.
 
     ``examples`` walks of up to ``max_tokens`` ids are drawn (as many as :func:`~.budget.examples_of` says by default),
-    the same for the same ``seed``; after ``max_seconds`` no more are tried.
+    the same for the same ``seed`` (:func:`~.budget.seed_of` by default). After ``max_seconds`` no more are tried.
 
     >>> import grammars
     >>> from constrained.testing.walks import walking_vocabulary
@@ -77,6 +78,7 @@ def check_matcher(
     20
     """
     checked = Checked()
+    seed = seed_of(seed)
     told = about or Fault(law="", expected="", got="", seed=seed)
 
     def fresh() -> Session:
@@ -118,6 +120,7 @@ def check_matcher(
             raise LawBroken(min(seen, key=lambda fault: (len(fault.token_ids), len(fault.text)))) from None
         if time.monotonic() <= until:
             raise
+    note_check("check_matcher", walks=checked.walks, tokens=checked.tokens)
     return checked
 
 

@@ -8,7 +8,7 @@ flat, so greedy and sampled choices differ from step to step.
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -16,7 +16,10 @@ from constrained.model.config import LlamaConfig
 from constrained.model.llama import Llama
 from constrained.model.tokenizer import Tokenizer
 
-__all__ = ["TINY_CHAT_TEMPLATE", "tiny_config", "tiny_llama", "tiny_tokenizer", "tiny_tokenizer_json"]
+if TYPE_CHECKING:
+    from constrained.api import Model
+
+__all__ = ["TINY_CHAT_TEMPLATE", "tiny_config", "tiny_llama", "tiny_model", "tiny_tokenizer", "tiny_tokenizer_json"]
 
 TINY_CHAT_TEMPLATE = (
     "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n{% endfor %}"
@@ -71,6 +74,21 @@ def tiny_llama(
         else:
             parameter.data = (noise / parameter.shape[1] ** 0.5).to(dtype)
     return model
+
+
+def tiny_model(seed: int = 0) -> Model:
+    """Both behind the API, as :func:`constrained.load` gives a model; the kernels of the grammar engine are compiled.
+
+    >>> tiny_model().generate("Tea?", bool).value in (True, False)
+    True
+    """
+    import grammars
+    from constrained.api import Model
+    from constrained.model import LoadedModel
+
+    if not grammars.is_warm():
+        grammars.warm_up()
+    return Model(LoadedModel(tiny_llama(seed), tiny_tokenizer(), "tiny"))
 
 
 def tiny_tokenizer() -> Tokenizer:
