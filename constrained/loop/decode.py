@@ -20,6 +20,8 @@ from constrained.processors import Pipeline, StepContext
 __all__ = ["draw", "forward"]
 
 _MOST_PENDING = 32  # of any row, for drafts to go with a pass: they need logits of every position in it
+#: Drafted tokens of all rows together: beyond so many, a pass waits for its arithmetic and no longer for memory.
+_DRAFTS_IN_A_PASS = {"cpu": 16, "cuda": 256}
 
 
 def forward(engine: Engine, rows: Sequence[Row]) -> None:
@@ -35,8 +37,9 @@ def forward(engine: Engine, rows: Sequence[Row]) -> None:
                 row.cache = open_cache(row)
         size = chunk_size(rows)
         if all(len(row.pending) <= _MOST_PENDING for row in rows):
+            room = _DRAFTS_IN_A_PASS["cpu" if engine.model.device.type == "cpu" else "cuda"]
             for row in rows:
-                _add_draft(row)
+                _add_draft(row, limit=room // len(rows))
         fed = [_take_pending(row, size) for row in rows]
         all_positions = any(row.ahead for row in rows)
         logits = engine.model.forward_rows(fed, [row.cache for row in rows], all_positions=all_positions)
@@ -49,9 +52,9 @@ def forward(engine: Engine, rows: Sequence[Row]) -> None:
             keep_prefix(row)
 
 
-def _add_draft(row: Row) -> None:
-    if row.drafter is not None:
-        row.ahead = row.drafter.propose(row)
+def _add_draft(row: Row, *, limit: int) -> None:
+    if row.drafter is not None and limit > 0:
+        row.ahead = row.drafter.propose(row, limit=limit)
         row.drafted_tokens += len(row.ahead)
 
 

@@ -45,13 +45,13 @@ class Drafter:
         self._next_pause = _PAUSE
         self._last = (0, 0)  # the length of the last draft, and what had been accepted before it
 
-    def propose(self, row: Row) -> list[int]:
-        """Up to ``most`` ids that may follow the output of a row and its pending ids; often none."""
+    def propose(self, row: Row, *, limit: int) -> list[int]:
+        """Up to ``limit`` ids that may follow the output of a row and its pending ids; often none."""
         self._learn(row.accepted_tokens)
         if self._pause:
             self._pause -= 1
             return []
-        limit = min(self._length, row.room - 1)
+        limit = min(self._length, limit, row.room - 1)
         copied = self._copied_text(row) if limit > 0 else b""
         left_ids = left_context(row)
         ids = tokens_after(self._engine, left_ids, copied[: limit * _BYTES_A_TOKEN]) if copied else []

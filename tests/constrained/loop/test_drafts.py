@@ -49,9 +49,9 @@ class Pushed(Drafter):
     def __init__(self, drafts: list[list[int]]) -> None:
         self._drafts = drafts
 
-    def propose(self, row: Row) -> list[int]:
+    def propose(self, row: Row, *, limit: int) -> list[int]:
         draft = self._drafts.pop() if self._drafts else []
-        return draft[: max(row.room - 1, 0)]
+        return draft[: max(min(row.room - 1, limit), 0)]
 
 
 @settings(max_examples=80)
