@@ -57,6 +57,8 @@ class Llama(nn.Module):
         return self.embedding.weight.dtype
 
     numerics = "native"
+    prefill_chunk = PREFILL_CHUNK
+    """Most tokens of one pass."""
 
     @property
     def vocab_size(self) -> int:
@@ -89,13 +91,13 @@ class Llama(nn.Module):
         """Append ``token_ids`` (B, T) int64, T >= 1, to ``cache`` and return logits in float32.
 
         Logits have shape (B, V) and belong to the last position, or (B, T, V) with ``all_positions``. More than
-        :data:`PREFILL_CHUNK` tokens are run in several passes. Raises :class:`ContextTooLong` before anything is
+        ``prefill_chunk`` tokens are run in several passes. Raises :class:`ContextTooLong` before anything is
         written if they do not fit, and ValueError for ids outside the vocabulary.
         """
         self._check(token_ids, cache)
         token_ids = token_ids.to(self.device)
         logits = []
-        for chunk in torch.split(token_ids, PREFILL_CHUNK, dim=1):
+        for chunk in torch.split(token_ids, self.prefill_chunk, dim=1):
             hidden = self._pass(chunk, cache)  # (B, T, hidden)
             if all_positions:
                 logits.append(self.scores(hidden))

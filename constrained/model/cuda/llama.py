@@ -33,6 +33,8 @@ class CudaLlama(Llama):
     (torch.Size([2, 300]), torch.Size([2, 300]))
     """
 
+    prefill_chunk = 8192  # large products are what the device is quick at
+
     def __init__(
         self, config: LlamaConfig, *, device: torch.device | str = "cuda", dtype: torch.dtype = torch.bfloat16
     ) -> None:
