@@ -10,6 +10,7 @@ import click
 from .commands.extract import extract
 from .commands.generate import generate
 from .commands.grammar import grammar, mask
+from .commands.model import model
 from .commands.plan import plan
 from .commands.test import test
 from .commands.warmup import warmup
@@ -33,6 +34,7 @@ cli.add_command(extract)
 cli.add_command(generate)
 cli.add_command(grammar)
 cli.add_command(mask)
+cli.add_command(model)
 cli.add_command(plan)
 cli.add_command(test)
 cli.add_command(warmup)

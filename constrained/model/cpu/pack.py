@@ -27,7 +27,7 @@ from .plan import (
     WEIGHTS_AT,
 )
 
-__all__ = ["PackedWeights", "pack", "stored_and_scales"]
+__all__ = ["PackedWeights", "pack", "packed_bytes", "stored_and_scales"]
 
 _ALIGNMENT = 64  # bytes of a line of the caches
 
@@ -64,9 +64,7 @@ class _Matrix:
 
 def pack(config: LlamaConfig, tensors: Iterable[tuple[str, Tensor]], *, kind: WeightKind) -> PackedWeights:
     """Pack the tensors of a :class:`constrained.model.Llama`, (name, tensor) in any order, each once."""
-    matrices = list(_matrices(config))
-    norms = [f"blocks.{layer}.{name}_norm.weight" for layer in range(config.num_hidden_layers) for name in _NORMS]
-    norm_at = {name: NORMS_AT + index * config.hidden_size for index, name in enumerate([*norms, "norm.weight"])}
+    matrices, norm_at = list(_matrices(config)), _norm_places(config)
     table, weights_size, params_size = _places(matrices, NORMS_AT + len(norm_at) * config.hidden_size, kind)
     packed = PackedWeights(kind, _aligned(weights_size, WEIGHT_TYPES[kind]), np.zeros(params_size, np.float32), table)
     packed.params[EPSILON_AT] = config.rms_norm_eps
@@ -87,6 +85,24 @@ def pack(config: LlamaConfig, tensors: Iterable[tuple[str, Tensor]], *, kind: We
     if left:
         raise ValueError(f"tensors: missing {', '.join(sorted(left))}")
     return packed
+
+
+def packed_bytes(config: LlamaConfig, *, kind: WeightKind) -> int:
+    """Bytes that the weights of such a model take when they are packed.
+
+    >>> from constrained.testing.tiny import tiny_config
+    >>> packed_bytes(tiny_config(), kind="fp32"), packed_bytes(tiny_config(), kind="int8")
+    (115456, 32768)
+    """
+    params_size = NORMS_AT + (2 * config.num_hidden_layers + 1) * config.hidden_size
+    _, weights_size, params_size = _places(list(_matrices(config)), params_size, kind)
+    return weights_size * int(np.dtype(WEIGHT_TYPES[kind]).itemsize) + 4 * params_size
+
+
+def _norm_places(config: LlamaConfig) -> dict[str, int]:
+    """Name of a norm's weights -> their place among the parameters."""
+    names = [f"blocks.{layer}.{name}_norm.weight" for layer in range(config.num_hidden_layers) for name in _NORMS]
+    return {name: NORMS_AT + index * config.hidden_size for index, name in enumerate([*names, "norm.weight"])}
 
 
 _NORMS = ("attention", "mlp")
