@@ -113,6 +113,8 @@ class Completions:
             needed = self._needed_of(targets)
             self._worst[matcher.configuration] = int(needed.max(initial=0))
             far = ids[needed >= num_tokens]
+            if matcher.is_accepting:  # a special token of the grammar may be one that ends a text, too
+                far = far[~np.isin(far, self._vocabulary.eos_token_ids)]
         keep = ~np.left_shift(np.uint32(1), (far & 31).astype(np.uint32))
         np.bitwise_and.at(bitmask[row].view(np.uint32), far >> 5, keep)
         return len(far)
@@ -224,5 +226,7 @@ def _refuse_questions(grammar: CompiledGrammar) -> None:
         asked.append(
             "names or items that were written may not be written again (an open object, or property_order='any')"
         )
+    if grammar.limited is not None:
+        asked.append("some of the text may have so many tokens and no more (max_tokens of a part)")
     if asked:
         raise NoShortestCompletion(asked)

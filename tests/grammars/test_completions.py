@@ -15,6 +15,8 @@ import grammars
 from constrained.testing.tiny import tiny_tokenizer
 from grammars.completions import Completions
 from grammars.errors import NoShortestCompletion
+from grammars.frontends.regex import lower_regex
+from grammars.ir import Builder
 from grammars.matcher import Matcher
 
 EXAMPLES = int(os.environ.get("CONSTRAINED_EXAMPLES", "60"))
@@ -189,3 +191,21 @@ def test_text_of_a_document_is_completed_within_a_budget() -> None:
             budget -= 1
         assert budget >= 0
         assert json.loads(written)["name"] in document
+
+
+def test_special_tokens_of_a_grammar_count_as_tokens() -> None:
+    vocabulary = grammars.Vocabulary.from_bytes(
+        [*(bytes([byte]) for byte in range(256)), b"call", None, None],
+        eos_token_ids=[258],
+        special_tokens={"<tool>": 257, "<end>": 258},
+    )
+    builder = Builder(limits=grammars.Limits())
+    call = [builder.special("<tool>"), lower_regex("[a-z]+", builder), builder.special("<end>")]
+    ir = builder.finish(builder.repeat(builder.sequence(*call), 1))
+    grammar = grammars.compile_ir(ir, vocabulary)
+    matcher = grammar.matcher()
+    assert grammar.completions.tokens_to_end(matcher) == 3
+    assert matcher.try_consume([257, 256, 258]) == 3
+    assert matcher.is_accepting
+    assert allowed_within(grammar.completions, matcher, 3) == [257, 258]
+    assert allowed_within(grammar.completions, matcher, 2) == [258]
