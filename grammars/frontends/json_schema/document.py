@@ -86,8 +86,9 @@ def page() -> str:
         "`ensure_ascii=True` characters beyond ASCII are written by number.\n"
         '`whitespace="any"` reads every spelling of JSON but these:\n\n'
         "- numbers whose exponent no double can hold (`1e400`), for most readers make infinity of them\n"
-        "- a given number (`enum`, `const`) whose exponent moves digits across the point (`10e-1`), and an integer\n"
-        "  without bounds of which it moves more than 16 behind the point or 9 before it\n"
+        "- a given number (`enum`, `const`) whose exponent moves the point more than three places further than to\n"
+        "  where it stands without one (one of more than 16 numbers: at all, as in `10e-1`), and an integer without\n"
+        "  bounds with more than 16 digits moved before the point or 9 behind it\n"
         "- half of a surrogate pair, which is no character\n"
         "- values that a guard is asked about and that are nested beyond Python's own limit, about 1,000 levels\n"
     )

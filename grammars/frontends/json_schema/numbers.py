@@ -210,13 +210,21 @@ def _by_sign(builder: Builder, shape: NumberShape, *, every: bool) -> NodeId:
 
 def number_values(builder: Builder, values: Iterable[NumberValue], *, every: bool) -> NodeId:
     """The given numbers; with ``every`` spelling also with zeros behind and in the usual powers of ten."""
+    values = list(values)
     if not every:
         return builder.literals(text.encode() for _, text in values)
-    return builder.alternation(*(_spellings(builder, value) for value, _ in values))
+    moved = _MOST_MOVED if len(values) <= _FEW_VALUES else 0
+    return builder.alternation(*(_spellings(builder, value, moved) for value, _ in values))
 
 
-def _spellings(builder: Builder, value: Decimal) -> NodeId:
-    """Spellings of one number: plain with zeros behind, ``d.ddde+x`` and ``ddde+x``."""
+_FEW_VALUES = 16
+_MOST_MOVED = 3
+"""Places by which an exponent moves the point of one of a few numbers further than to where it stands without one."""
+_MOST_ZEROS = 20
+
+
+def _spellings(builder: Builder, value: Decimal, moved: int) -> NodeId:
+    """Spellings of one number: plain with zeros behind, ``d.ddde+x`` and ``ddde+x``; the point moved elsewhere."""
     zeros = builder.repeat(builder.literal("0"), 0)
     point = builder.literal(".")
     minus = builder.literal("-") if value < 0 else builder.epsilon
@@ -245,6 +253,15 @@ def _spellings(builder: Builder, value: Decimal) -> NodeId:
         builder.sequence(with_zeros(shown[0], shown[1:]), power(scientific)),
         builder.sequence(with_zeros(shown, ""), power(last)),
     ]
+    if moved:
+        spelled += [
+            builder.sequence(with_zeros(shown[:place], shown[place:]), power(scientific - place + 1))
+            for place in range(2, min(len(shown), _MAX_BOUND_DIGITS))
+        ]
+        for count in range(1, min(max(last, 0) + moved, _MOST_ZEROS) + 1):
+            spelled.append(builder.sequence(with_zeros(shown + "0" * count, ""), power(last - count)))
+        for count in range(1, min(max(-scientific, 0) + moved, _MOST_ZEROS) + 1):
+            spelled.append(builder.sequence(with_zeros("0", "0" * (count - 1) + shown), power(scientific + count)))
     if abs(scientific) <= _MAX_BOUND_DIGITS:
         before, _, after = format(abs(value), "f").partition(".")
         plain = with_zeros(before, after.rstrip("0"))

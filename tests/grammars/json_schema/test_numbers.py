@@ -174,3 +174,13 @@ def test_large_doubles_are_integers_as_they_are_written() -> None:
     for number in (1.5e16, 6.02214076e23, 1.797693134862315e307, -1.2345678901234567e17):
         assert taken.takes(json.dumps(number))
     assert not taken.takes("1.23e1")
+
+
+@pytest.mark.parametrize("value", [100, 1, -2, 0.5, 12.25, 0, 1200, 1e-7])
+def test_few_given_numbers_are_read_with_the_point_elsewhere(value: Any) -> None:
+    taken = language({"const": value}, "any")
+    exact = Decimal(repr(value))
+    for moved in range(-2, 4):
+        mantissa = format(exact.scaleb(-moved), "f")
+        assert taken.takes(f"{mantissa}e{moved}")
+        assert value == 0 or not taken.takes(f"{mantissa}e{moved + 1}")
