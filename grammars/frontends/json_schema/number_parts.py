@@ -70,7 +70,7 @@ def with_exponent(builder: Builder) -> NodeId:
     """Any JSON number that has an exponent, and one that a double can hold."""
     fraction = builder.sequence(builder.literal("."), digits(builder, 1))
     sign = builder.optional(builder.literal("-"))
-    return builder.sequence(sign, whole(builder), builder.optional(fraction), exponent(builder, zeros=True))
+    return builder.sequence(sign, whole(builder), builder.optional(fraction), exponent(builder))
 
 
 def pointed_number(builder: Builder, *, every: bool) -> NodeId:
