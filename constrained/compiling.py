@@ -53,11 +53,13 @@ class Grammars:
                 (wanted.digest, whitespace, vocabulary.digest),
                 lambda: compile_ir(wanted.lower(whitespace=whitespace), vocabulary),
             )
-        if source is None:
-            return compile_ir(self._lowered_of(wanted, whitespace), vocabulary)
+        lowered = self._lowered_of(wanted, whitespace)
+        if source is None or not lowered.verbatims:  # it only looked as if it asked
+            key = (wanted.digest, whitespace, vocabulary.digest)
+            return self._kept.get(key, lambda: compile_ir(lowered, vocabulary))
         return self._of_sources.get(
             (digest_of("source", wanted.digest, source), whitespace, vocabulary.digest),
-            lambda: compile_ir(self._lowered_of(wanted, whitespace), vocabulary, source=source),
+            lambda: compile_ir(lowered, vocabulary, source=source),
         )
 
     def _lowered_of(self, wanted: OutputType[Any], whitespace: str) -> IR:

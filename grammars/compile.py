@@ -141,7 +141,7 @@ def _bytes_in_use(machine: Machine) -> int:
         memory[CONFIGURATION_TABLE_SIZE],
         256 * memory[NUM_CONFIGURATIONS],
         memory[NUM_WORDS] * memory[NUM_MASKS],
-        _bytes_of_arrays(network) // 4 + (CLOSURE_WORDS + 2) * (network.num_states + network.num_verbatim_states),
+        _bytes_of_arrays(network) // 4 + (CLOSURE_WORDS + 2) * network.num_states,  # of documents little is touched
     )
     return sum(-(-4 * int(words) // _PAGE) * _PAGE for words in arenas)
 

@@ -142,6 +142,10 @@ def test_grammars_of_sources_do_not_push_out_the_others(model: Model) -> None:
     last = grammars.get(wanted, whitespace="spaced", vocabulary=vocabulary, source="text 19")
     assert last is compiled[-1]
     assert grammars.get(output_type_from(bool), whitespace="spaced", vocabulary=vocabulary) is plain
+    mere_mention = output_type_from({"type": "boolean", "description": 'like "x-verbatim"', "x-verbatim": True})
+    sources = (None, "text 1", "text 2")
+    kept = {id(grammars.get(mere_mention, whitespace="spaced", vocabulary=vocabulary, source=one)) for one in sources}
+    assert len(kept) == 1
 
 
 def test_spans_prefer_whole_words() -> None:

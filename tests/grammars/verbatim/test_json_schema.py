@@ -86,6 +86,7 @@ def test_masks_ask_guards_inside_verbatim_text() -> None:
             token for token in range(len(tokens)) if matcher.try_consume([token]) and not matcher.rollback(1)
         }
         assert matcher.consume_bytes(text.encode())
+        assert matcher.has_open_guard
     assert not matcher.consume_bytes(b', "ab"')
     assert matcher.consume_bytes(b', "ab a"]')
 
