@@ -20,8 +20,7 @@ from constrained.processors import Pipeline, StepContext
 __all__ = ["draw", "forward"]
 
 _MOST_PENDING = 32  # of any row, for drafts to go with a pass: they need logits of every position in it
-#: Drafted tokens of all rows together: beyond so many, a pass waits for its arithmetic and no longer for memory.
-_DRAFTS_IN_A_PASS = {"cpu": 16, "cuda": 256}
+_MOST_DRAFTED = 16  # of all rows together: beyond so many, a pass waits for its arithmetic and no longer for memory
 
 
 def forward(engine: Engine, rows: Sequence[Row]) -> None:
@@ -37,9 +36,8 @@ def forward(engine: Engine, rows: Sequence[Row]) -> None:
                 row.cache = open_cache(row)
         size = chunk_size(rows)
         if all(len(row.pending) <= _MOST_PENDING for row in rows):
-            room = _DRAFTS_IN_A_PASS["cpu" if engine.model.device.type == "cpu" else "cuda"]
             for row in rows:
-                _add_draft(row, limit=room // len(rows))
+                _add_draft(row, limit=_room_for_draft(engine, len(rows)))
         fed = [_take_pending(row, size) for row in rows]
         all_positions = any(row.ahead for row in rows)
         logits = engine.model.forward_rows(fed, [row.cache for row in rows], all_positions=all_positions)
@@ -50,6 +48,13 @@ def forward(engine: Engine, rows: Sequence[Row]) -> None:
                 row.logits = logits[end - 1 - len(row.ahead) : end]  # (1 + draft, V)
                 row.forward_passes += 1
             keep_prefix(row)
+
+
+def _room_for_draft(engine: Engine, num_rows: int) -> int:
+    """Most drafted tokens of one row. On an accelerator, rows share a pass only where each brings a single token."""
+    if engine.model.device.type != "cpu" and num_rows > 1:
+        return 0
+    return _MOST_DRAFTED // num_rows
 
 
 def _add_draft(row: Row, *, limit: int) -> None:
