@@ -5,13 +5,13 @@ from __future__ import annotations
 import random
 from typing import Any
 
-import numpy as np
 import pytest
 
 import grammars
 from grammars.automaton.memory import COUNT_VISITED
 from grammars.jit import CHECKED
 from grammars.vocabulary.bitmask import allowed_token_ids
+from tests.grammars.masks.consumption import allowed_as_consumed
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
@@ -88,20 +88,6 @@ SCHEMAS: list[dict[str, Any]] = [{"type": "string", **one} for one in STRINGS] +
 ]
 
 
-def check_here(matcher: grammars.Matcher) -> list[int]:
-    """The tokens allowed, each of which, and no other, is consumed."""
-    bitmask = grammars.allocate_token_bitmask(1, VOCABULARY.size)
-    matcher.fill_next_token_bitmask(bitmask)
-    allowed = np.flatnonzero(np.unpackbits(bitmask.view(np.uint8), bitorder="little")[: VOCABULARY.size]).tolist()
-    taken = []
-    for token in range(VOCABULARY.size):
-        if matcher.try_consume([token]):
-            taken.append(token)
-            matcher.rollback(1)
-    assert allowed == taken
-    return allowed
-
-
 @pytest.mark.parametrize("schema", SCHEMAS, ids=str)
 @pytest.mark.parametrize("whitespace", ["any", "compact"])
 def test_masks_are_what_is_consumed(schema: dict[str, Any], whitespace: str) -> None:
@@ -112,7 +98,7 @@ def test_masks_are_what_is_consumed(schema: dict[str, Any], whitespace: str) -> 
     for _ in range(1 if CHECKED else 4):
         matcher = compiled.matcher()
         for _ in range(3 if CHECKED else 12):
-            allowed = check_here(matcher)
+            allowed = allowed_as_consumed(matcher)
             short = [token for token in allowed if len(VOCABULARY.tokens[token] or b"") < 4]
             matcher.consume(draw.choice(short or allowed))
             if matcher.is_terminated:

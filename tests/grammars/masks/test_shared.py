@@ -5,12 +5,12 @@ from __future__ import annotations
 import random
 from typing import Any
 
-import numpy as np
 import pytest
 
 import grammars
 from grammars.automaton.memory import COUNT_WALKS
 from grammars.jit import CHECKED
+from tests.grammars.masks.consumption import allowed_as_consumed
 
 TOKENS = [bytes([byte]) for byte in range(32, 127)] + [
     *(b"]" * n for n in (2, 3, 5, 11, 12, 13, 14, 25, 40)),
@@ -35,19 +35,6 @@ SCHEMAS: dict[str, Any] = {
 }
 
 
-def check_here(matcher: grammars.Matcher) -> list[int]:
-    bitmask = grammars.allocate_token_bitmask(1, VOCABULARY.size)
-    matcher.fill_next_token_bitmask(bitmask)
-    allowed = np.flatnonzero(np.unpackbits(bitmask.view(np.uint8), bitorder="little")[: VOCABULARY.size]).tolist()
-    taken = []
-    for token in range(VOCABULARY.size):
-        if matcher.try_consume([token]):
-            taken.append(token)
-            matcher.rollback(1)
-    assert allowed == taken
-    return allowed
-
-
 @pytest.mark.parametrize("order", ["schema", "any"])
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_masks_are_what_is_consumed(name: str, order: str) -> None:
@@ -56,7 +43,7 @@ def test_masks_are_what_is_consumed(name: str, order: str) -> None:
     opening = [token for token, text in enumerate(TOKENS) if text[:1] in b'[{":ab']
     matcher = compiled.matcher()
     for step in range(25 if CHECKED else 70):
-        allowed = check_here(matcher)
+        allowed = allowed_as_consumed(matcher)
         deeper = [token for token in allowed if token in opening]
         matcher.consume(draw.choice(deeper if deeper and step < 40 else allowed))
         if matcher.is_terminated:
