@@ -89,6 +89,7 @@ def page() -> str:
         "- a given number (`enum`, `const`) whose exponent moves the point more than three places further than to\n"
         "  where it stands without one (one of more than 16 numbers: at all, as in `10e-1`), and an integer without\n"
         "  bounds with more than 16 digits moved before the point or 9 behind it\n"
+        "- zeros before an exponent that make it longer than two digits, in a number with bounds (`1e007`)\n"
         "- half of a surrogate pair, which is no character\n"
         "- values that a guard is asked about and that are nested beyond Python's own limit, about 1,000 levels\n"
     )
