@@ -124,7 +124,7 @@ def null(texts: list[Replay], keys: int) -> dict[str, Any]:
             ]
         )
         found[scheme] = _uniformity(p_values)
-    short = texts[: min(40, len(texts))]
+    short = texts[: min(40, len(texts))]  # a list of the whole vocabulary is permuted for each token and key
     naive = np.array([[_naive(text, 1000 + number, generator) for text in short] for number in range(min(keys, 20))])
     found["naive: transformers' rule"] = _uniformity(naive) | {"documents": len(short), "keys": len(naive)}
     return found

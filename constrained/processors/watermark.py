@@ -25,7 +25,7 @@ from constrained.watermark.config import WatermarkConfig
 from constrained.watermark.contexts import Marker, nonce_of
 from constrained.watermark.green import add_to_green, few_allowed, green_of_few, threshold_of
 from constrained.watermark.lefthash import left_green_ids
-from constrained.watermark.tournament import LANES, play
+from constrained.watermark.tournament import play
 
 __all__ = ["Watermark"]
 
@@ -117,11 +117,8 @@ def _add_at(context: StepContext, row: int, logits: Tensor, ids: NDArray[np.int6
 
 
 def _play(context: StepContext, row: int, logits: Tensor, key: NDArray[np.uint64], layers: int) -> None:
-    size = logits.shape[1]
     if device.has_kernels(logits):
-        words = np.empty((4, -(-size // 4)), np.uint32)
-        weights = np.empty(-(-size // LANES) * LANES)
-        play(logits.numpy()[row], _columns(context, row), key, layers, words, weights, np.empty(LANES))
+        play(logits.numpy()[row], _columns(context, row), key, layers)
         return
     bits = _words_tensor(context, row, logits, key)
     weights_row = torch.softmax(logits[row].double(), 0)

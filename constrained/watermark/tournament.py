@@ -10,17 +10,13 @@ algorithm 2 and equation 19 (two-leaf tournaments).
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
 from constrained.philox import philox_blocks, philox_word
 from grammars.jit import kernel
 
-__all__ = ["LANES", "layer_weights", "play"]
-
-LANES = 8
+__all__ = ["layer_weights", "play"]
 
 
 def layer_weights(layers: int) -> NDArray[np.int64]:
@@ -34,63 +30,61 @@ def layer_weights(layers: int) -> NDArray[np.int64]:
     return np.rint(np.linspace(10, 1, layers)).astype(np.int64)
 
 
-@kernel
-def play(
-    logits: NDArray[np.float32],
-    token_ids: NDArray[np.int64],
-    key: NDArray[np.uint64],
-    layers: int,
-    words: NDArray[np.uint32],
-    weights: NDArray[np.float64],
-    sums: NDArray[np.float64],
-) -> None:
-    """Replace ``logits`` (N,) by those after ``layers`` rounds, in place.
+def play(logits: NDArray[np.float32], token_ids: NDArray[np.int64], key: NDArray[np.uint64], layers: int) -> None:
+    """Replace ``logits`` (N,), one of them above -inf, by those after ``layers`` rounds, in place.
 
-    ``token_ids`` are as in :func:`constrained.watermark.green.add_to_green`. Room to work in: ``words`` (4, M) with
-    4 M >= N, ``weights`` of N rounded up to whole :data:`LANES`, ``sums`` (LANES,).
+    ``token_ids`` are as in :func:`constrained.watermark.green.add_to_green`.
     """
     size = logits.shape[0]
-    padded = weights.shape[0]
-    best = logits[0]
-    for column in range(size):
-        best = max(best, logits[column])
-    total = 0.0
-    for column in range(size):
-        weights[column] = math.exp(float(logits[column]) - float(best))
-        total += weights[column]
-    for column in range(size, padded):
-        weights[column] = 0.0
-    bits = np.zeros(padded, np.uint32)
-    if token_ids.shape[0]:
-        for column in range(size):
-            bits[column] = np.uint32(philox_word(token_ids[column], key))
+    bits = np.empty(-(-size // 4) * 4, np.int32)
+    if len(token_ids):
+        _list_words(token_ids, key, bits)
     else:
-        philox_blocks(0, key, words[0], words[1], words[2], words[3])
-        for column in range(size):
-            bits[column] = words[column & 3, column >> 2]
-    scale = 1.0 / total
-    for column in range(padded):
-        weights[column] *= scale
-    _rounds(weights, bits, layers, sums)
-    for column in range(size):
-        if logits[column] > -np.inf:
-            logits[column] = np.float32(math.log(weights[column])) if weights[column] > 0.0 else -np.inf
+        lanes = np.empty((4, len(bits) // 4), np.uint32)
+        philox_blocks(0, key, lanes[0], lanes[1], lanes[2], lanes[3])
+        bits[:] = lanes.T.reshape(-1).view(np.int32)
+    weights = np.exp(logits.astype(np.float64) - float(logits.max()))
+    weights *= 1.0 / weights.sum()
+    _play_rounds(weights, bits, layers, np.empty(size))
+    with np.errstate(divide="ignore"):
+        np.log(weights, out=weights)
+    logits[:] = weights  # what was -inf has weight 0 and stays -inf
 
 
 @kernel
-def _rounds(weights: NDArray[np.float64], bits: NDArray[np.uint32], layers: int, sums: NDArray[np.float64]) -> None:
-    """Play every round on ``weights`` (N,), N a multiple of :data:`LANES`, whose sum is 1."""
-    for layer in range(layers):
-        shift = np.uint32(layer)
-        sums[:] = 0.0
-        for start in range(0, weights.shape[0], LANES):
-            for lane in range(LANES):
-                bit = (bits[start + lane] >> shift) & np.uint32(1)
-                sums[lane] += weights[start + lane] * float(bit)
-        won = 0.0
-        for lane in range(LANES):
-            won += sums[lane]
-        won = min(won, 1.0)  # rounding must not make a weight negative
-        for column in range(weights.shape[0]):
-            bit = (bits[column] >> shift) & np.uint32(1)
-            weights[column] *= 1.0 + float(bit) - won
+def _list_words(token_ids: NDArray[np.int64], key: NDArray[np.uint64], words: NDArray[np.int32]) -> None:
+    """The words of tokens, their bits read as int32."""
+    for column in range(token_ids.shape[0]):
+        words[column] = np.int32(np.uint32(philox_word(token_ids[column], key)))
+
+
+@kernel
+def _play_rounds(
+    weights: NDArray[np.float64], bits: NDArray[np.int32], layers: int, products: NDArray[np.float64]
+) -> None:
+    """Play every round on ``weights`` (N,), whose sum is 1; ``bits`` are used up, ``products`` (N,) is room to work in.
+
+    A sum is made by adding halves to each other, so that the compiler makes vector code of it and its order is the same
+    everywhere.
+    """
+    size = weights.shape[0]
+    one = np.int32(1)
+    for column in range(size):
+        products[column] = weights[column] * float(bits[column] & one)
+    for _ in range(layers):
+        length = size
+        while length > 1:
+            half = length // 2
+            low = products[:half]
+            high = products[length - half : length]
+            for place in range(half):
+                low[place] += high[place]
+            length -= half
+        lost = 1.0 - min(products[0], 1.0)  # rounding must not make a weight negative
+        for column in range(size):
+            bit = bits[column]
+            weight = weights[column] * (lost + float(bit & one))
+            bit = bit >> one
+            bits[column] = bit
+            weights[column] = weight
+            products[column] = weight * float(bit & one)
