@@ -226,7 +226,5 @@ def _refuse_questions(grammar: CompiledGrammar) -> None:
         asked.append(
             "names or items that were written may not be written again (an open object, or property_order='any')"
         )
-    if grammar.limited is not None:
-        asked.append("some of the text may have so many tokens and no more (max_tokens of a part)")
     if asked:
         raise NoShortestCompletion(asked)
