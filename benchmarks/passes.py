@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,6 +15,7 @@ import numpy as np
 import torch
 
 from constrained.model import CpuLlama
+from constrained.model.weights import expected_shapes
 
 Clock = Callable[[], float]
 
@@ -64,6 +66,8 @@ def pass_figures(
 ) -> list[dict[str, Any]]:
     """For each model: milliseconds of a pass by its tokens, ratios to one token, and what a batch of rows gains."""
     reader = Reader()
+    square = torch.ones(1024, 1024)
+    matmul = []
     shapes = [(tokens, 1) for tokens in lengths] + [(1, batch)]
     seconds: dict[tuple[int, tuple[int, int]], list[float]] = {}
     shares: list[list[float]] = [[] for _ in models]
@@ -74,9 +78,12 @@ def pass_figures(
                 seconds.setdefault((index, shape), []).append(took)
             least = model.num_bytes / reader.bytes_per_second(clock)
             shares[index].append(least / seconds[index, (1, 1)][-1])
+        start = clock()
+        square @ square
+        matmul.append(2 * 1024**3 / (clock() - start))
     figures = []
     for index, model in enumerate(models):
-        one = seconds[index, (1, 1)]
+        one, longest = seconds[index, (1, 1)], seconds[index, (lengths[-1], 1)]
         ratios = {shape: _median_ratio(seconds[index, shape], one) for shape in shapes}
         figures.append(
             {
@@ -88,9 +95,20 @@ def pass_figures(
                 "batch": batch,
                 "batch_gain": round(batch / ratios[1, batch], 2),
                 "share_of_bandwidth": round(statistics.median(shares[index]), 2),
+                "gflops": round(
+                    _flops(model, lengths[-1]) / statistics.median(seconds[index, (lengths[-1], 1)]) / 1e9, 1
+                ),
+                "torch_matmul_gflops": round(statistics.median(matmul) / 1e9, 1),
             }
         )
     return figures
+
+
+def _flops(model: CpuLlama, tokens: int) -> int:
+    """Of the products with all weights."""
+    shapes = expected_shapes(model.config)
+    looked_up = 0 if model.config.tie_word_embeddings else math.prod(shapes["model.embed_tokens.weight"])
+    return 2 * tokens * (sum(map(math.prod, shapes.values())) - looked_up)
 
 
 def _median_ratio(ours: Sequence[float], others: Sequence[float]) -> float:
@@ -107,5 +125,7 @@ def print_passes(figures: Sequence[dict[str, Any]]) -> None:
         print(f"{of_model['weights']}: tokens of a pass {passes}")
         print(
             f"{of_model['weights']}: {of_model['batch']} rows at once give {of_model['batch_gain']:.2f} x the tokens a "
-            f"second of one; one row takes {of_model['share_of_bandwidth']:.0%} of the memory's speed"
+            f"second of one; one row takes {of_model['share_of_bandwidth']:.0%} of the memory's speed; "
+            f"{max(of_model['pass_ms'])} tokens compute at {of_model['gflops']} GFLOP/s (torch's matmul: "
+            f"{of_model['torch_matmul_gflops']})"
         )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -74,6 +76,15 @@ class Llama(nn.Module):
     def num_bytes(self) -> int:
         """Memory of the weights."""
         return sum(parameter.nbytes for parameter in self.parameters())
+
+    @cached_property
+    def weights_digest(self) -> str:
+        """blake2b of the weights as they are held."""
+        digest = hashlib.blake2b(self.weights.encode(), digest_size=16)
+        for name, parameter in sorted(self.named_parameters()):
+            digest.update(name.encode())
+            digest.update(parameter.detach().cpu().contiguous().view(torch.uint8).numpy().data)
+        return digest.hexdigest()
 
     def new_cache(self, batch_size: int, capacity: int) -> KVCache:
         """An empty cache for ``batch_size`` rows of up to ``capacity`` tokens, prompt and output together.

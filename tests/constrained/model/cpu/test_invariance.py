@@ -185,3 +185,14 @@ def test_config_is_kept() -> None:
     assert isinstance(model.config, LlamaConfig)
     assert (model.weights, model.num_threads, model.vocab_size, model.numerics) == ("int8", 2, 97, "invariant")
     assert model.num_bytes < llama.num_bytes / 2
+
+
+@pytest.mark.parametrize("kind", [None, *WEIGHT_KINDS])
+def test_a_digest_names_the_weights(kind: WeightKind | None) -> None:
+    def digest(seed: int, change: float = 0.0) -> str:
+        llama = tiny_llama(seed=seed, vocab_size=97)
+        llama.blocks[1].mlp.down.weight[3, 5] += change
+        return llama.weights_digest if kind is None else CpuLlama.from_llama(llama, weights=kind).weights_digest
+
+    assert digest(1) == digest(1)
+    assert len({digest(1), digest(2), digest(1, change=0.5)}) == 3
