@@ -13,6 +13,7 @@ from .arguments import check_messages, check_source, check_text, check_whitespac
 from .bad_words import without_bad_words
 from .batches import GenerationRequest, Outcome, run_many
 from .compiling import Grammars
+from .determinism import Asked, Recording, StepObserver
 from .errors import ContextTooLong, DeadEnd
 from .job import GenerationOptions, Job, Settings, refuse_what_does_not_go_together
 from .loop import Engine, PrefixCache, Request, generate_tokens
@@ -96,9 +97,7 @@ def load(
             raise ValueError(
                 "weights, numerics: transformers decides about them; pass dtype, or leave backend='transformers' out"
             )
-        return Model(
-            load_transformers_model(source, device=device, dtype=dtype, progress=progress), max_prefix_bytes=0
-        )
+        return Model(load_transformers_model(source, device=device, dtype=dtype, progress=progress), max_prefix_bytes=0)
     return Model(
         load_model(
             source, device=device, dtype=dtype, weights=weights, numerics=numerics, threads=threads, progress=progress
@@ -141,7 +140,9 @@ class Model:
                 "constrained.load(...) makes a Model from a name"
             )
         self.name = loaded.name
+        self.origin = loaded.origin
         self.tokenizer = loaded.tokenizer
+        self.observer = StepObserver()
         prefix_cache = PrefixCache(max_bytes=max_prefix_bytes)
         self.engine = Engine.from_model(loaded.model, loaded.tokenizer, prefix_cache=prefix_cache)
         self._grammars = Grammars(max_bytes=max_grammar_bytes)
@@ -312,7 +313,7 @@ class Model:
         refuse_what_does_not_go_together(settings)
         _check_prompt(prompt, settings.chat)
         wanted = None if output_type is None else output_type_from(output_type)
-        prompt_ids = self._prompt_ids(prompt, settings.chat)
+        prompt_ids = self.prompt_ids(prompt, chat=settings.chat)
         max_tokens = self._max_tokens(len(prompt_ids), settings.max_tokens)
         if wanted is None and settings.source is not None:
             raise ValueError("source: free text is not taken from it; pass an output type with verbatim parts as well")
@@ -334,7 +335,7 @@ class Model:
             time_budget=settings.time_budget,
             drafts=settings.drafts,
         )
-        return Job(
+        job = Job(
             request,
             wanted,
             settings.processors,
@@ -343,8 +344,13 @@ class Model:
             settings.source,
             self.engine.vocabulary,
         )
+        if settings.record is None:
+            return job
+        asked_for = Asked.of_job(prompt, job, chat=settings.chat, whitespace=settings.whitespace)
+        return job.recorded(Recording(settings.record, self, asked_for, request, self.observer), self.observer)
 
-    def _prompt_ids(self, prompt: Prompt, chat: bool | None) -> list[int]:
+    def prompt_ids(self, prompt: Prompt, *, chat: bool | None = None) -> list[int]:
+        """The ids of a prompt, as :meth:`generate` has them."""
         if not isinstance(prompt, str):
             return self.tokenizer.chat_prompt(prompt)
         if chat is False or (chat is None and not self.tokenizer.has_chat_template):

@@ -21,6 +21,7 @@ __all__ = [
     "check_source",
     "check_text",
     "check_whitespace",
+    "file_to_write",
     "forced_mode",
     "optional_count",
     "processors_of",
@@ -143,6 +144,19 @@ def stop_texts(stop: object) -> tuple[str, ...]:
                 "stop: expected texts of at least one character, got an empty one; it would end everything"
             )
     return texts
+
+
+def file_to_write(path: Any, argument: str) -> Path | None:
+    """A file that may be written, in a folder that is there; ``None`` as it is."""
+    if path is None:
+        return None
+    if not isinstance(path, str | os.PathLike) or not str(path):
+        raise TypeError(f"{argument}: expected the path of a file, got {shown(path)}")
+    file = Path(path)
+    if file.is_dir() or not file.parent.is_dir():
+        what = "a folder" if file.is_dir() else "a file in a folder that is not there"
+        raise ValueError(f"{argument}: expected the path of a file, got that of {what}: {str(path)!r}")
+    return file
 
 
 def processors_of(processors: object) -> tuple[LogitsProcessor, ...]:

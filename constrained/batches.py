@@ -83,6 +83,7 @@ def run_many(
 ) -> Iterator[Outcome]:
     """The outcomes as they come; each request is taken from the iterable when there is room for it."""
     run = _Run(model, requests)
+    processors = (model.observer, *processors)  # it looks at those that are to be recorded, and no others
     steps = run_requests(model.engine, run.next_request, batch_size=batch_size, processors=processors, hold_back=True)
     try:
         for step in steps:

@@ -20,6 +20,7 @@ __all__ = [
     "ModelUnavailable",
     "NoSample",
     "NoTokenAllowed",
+    "RecordRefused",
     "UnsupportedModel",
     "UnsupportedOutputType",
     "ValidationFailed",
@@ -192,3 +193,7 @@ class DoesNotFit(ConstrainedError):
 
     def __init__(self, *, what: str, needed: str, available: str, remedy: str) -> None:
         super().__init__(f"{what} need {needed}, and there is {available}; {remedy}")
+
+
+class RecordRefused(ConstrainedError, ValueError):
+    """A file is no run record, or not whole, or what it tells of cannot be run here; the message says why."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grammars.limits import DEFAULT_LIMITS
@@ -13,6 +14,7 @@ from .arguments import (
     check_chat,
     check_text,
     check_whitespace,
+    file_to_write,
     forced_mode,
     optional_count,
     processors_of,
@@ -34,6 +36,7 @@ from .special_marks import marked_text
 if TYPE_CHECKING:
     from grammars import Vocabulary
 
+    from .determinism import Recording, StepObserver
     from .processors import LogitsProcessor
 
 __all__ = ["GenerationOptions", "Job", "Settings", "refuse_what_does_not_go_together"]
@@ -75,6 +78,8 @@ class GenerationOptions(SamplingOptions, total=False):
     drafts: int
     """Most tokens copied from the prompt that a pass checks on top of its own; 0: none. They change no output. 8 by
     default."""
+    record: str | Path | None
+    """A file to write the run record to, when there is a result: see :mod:`constrained.determinism`."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -94,6 +99,7 @@ class Settings:
     on_budget: BudgetPolicy
     time_budget: float | None
     drafts: int
+    record: Path | None
 
     @classmethod
     def from_options(cls, options: Mapping[str, Any]) -> Settings:
@@ -127,6 +133,7 @@ class Settings:
             on_budget=budget_policy(options.get("on_budget", "cut")),
             time_budget=seconds(options.get("time_budget"), "time_budget"),
             drafts=_DRAFTS if drafts is None else drafts,
+            record=file_to_write(options.get("record"), "record"),
         )
 
     @property
@@ -147,6 +154,7 @@ class Job:
     source: str | None = None
     vocabulary: Vocabulary | None = None
     """Tells special tokens by name."""
+    recording: Recording | None = None
 
     @property
     def whole_choices(self) -> tuple[str, ...] | None:
@@ -165,13 +173,31 @@ class Job:
             and (sampling.best_of or sampling.n) == 1
         )
 
+    def recorded(self, recording: Recording, observer: StepObserver) -> Job:
+        """The same, with a record. Raises ValueError for what is more than one text, or not drawn token by token."""
+        if not self.is_one_row:
+            raise ValueError(
+                "record: a record is of one text, drawn token by token; expected n=1, sampling='local', num_beams=1, and "
+                "choices that are not weighed as a whole"
+            )
+        return dataclasses.replace(self, recording=recording, processors=(observer, *self.processors))
+
     def draw(self, *, sample: int, attempt: int) -> Request:
         """The request of one sample, and of its later attempts."""
         stream = sample_stream(self.request.stream, sample=sample, attempt=attempt)
         return dataclasses.replace(self.request, stream=stream)
 
     def with_value(self, result: GenerationResult) -> GenerationResult:
-        """The result with what its text means. Raises :class:`~constrained.output_types.InvalidText`."""
+        """The result with what its text means, once it is recorded where that was asked for.
+
+        Raises :class:`~constrained.output_types.InvalidText`.
+        """
+        result = self._with_value(result)
+        if self.recording is not None:
+            self.recording.finish(result)
+        return result
+
+    def _with_value(self, result: GenerationResult) -> GenerationResult:
         wanted = self.output_type
         if wanted is None or not result.complete:
             return result

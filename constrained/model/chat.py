@@ -35,7 +35,7 @@ class ChatTemplate:
         environment.globals["raise_exception"] = _refuse
         environment.globals["strftime_now"] = _strftime_now
         self.source = source
-        self._special_tokens = dict(special_tokens)
+        self.special_tokens = dict(special_tokens)
         try:
             self._template = environment.from_string(source)
         except jinja2.TemplateError as error:
@@ -50,7 +50,7 @@ class ChatTemplate:
         """
         try:
             return self._template.render(
-                messages=messages, add_generation_prompt=add_generation_prompt, **self._special_tokens, **variables
+                messages=messages, add_generation_prompt=add_generation_prompt, **self.special_tokens, **variables
             )
         except jinja2.TemplateError as error:
             raise ChatTemplateError(f"the model's chat template refused the messages: {error}") from error

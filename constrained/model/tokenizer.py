@@ -102,6 +102,16 @@ class Tokenizer:
         return tokenizer
 
     @property
+    def description(self) -> str:
+        """The text of its ``tokenizer.json``."""
+        return self._text
+
+    @property
+    def chat_template(self) -> ChatTemplate | None:
+        """What :meth:`chat_prompt` uses."""
+        return self._template
+
+    @property
     def has_chat_template(self) -> bool:
         """Whether :meth:`chat_prompt` can be used."""
         return self._template is not None

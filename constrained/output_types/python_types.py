@@ -90,6 +90,11 @@ class PythonType(OutputType[Any]):
         return self._schema.text
 
     @property
+    def options(self) -> SchemaOptions:
+        """How the schema is read."""
+        return self._schema.options
+
+    @property
     def takes_source(self) -> bool:
         return self._schema.takes_source
 

@@ -7,7 +7,8 @@ The order is fixed and checked when a pipeline is built:
 
 The mask comes after everything that a caller does to raw logits, so nothing can revive a forbidden token; what comes
 after the mask only narrows or reweighs what it left. A processor of the caller that asks for a later place (by its
-``stage``) gets it, and a -inf that it turns into something else is put back.
+``stage``) gets it, and a -inf that it turns into something else is put back. One that says ``only_reads = True`` sees
+the raw logits, before any other; it changes nothing.
 """
 
 from __future__ import annotations
@@ -73,7 +74,9 @@ class Pipeline:
         if not isinstance(mask, GrammarMask):
             raise ValueError(f"processors: expected a GrammarMask at stage MASK, got {type(mask).__name__}")
         self._mask = mask
-        self._before = [self.processors[i] for i, stage in enumerate(stages) if stage < Stage.MASK]
+        before = [self.processors[i] for i, stage in enumerate(stages) if stage < Stage.MASK]
+        self._readers = [processor for processor in before if getattr(processor, "only_reads", False)]
+        self._before = [processor for processor in before if processor not in self._readers]
         self._after = [self.processors[i] for i, stage in enumerate(stages) if stage > Stage.MASK]
 
     @torch.no_grad()
@@ -120,6 +123,8 @@ class Pipeline:
         _check_shape(context, logits)
         _note_faults(_FORWARD_PASS, logits, context, faults)
         context = _with_records(context)
+        for reader in self._readers:
+            reader(context, logits)
         if self._before:
             logits = logits.clone()  # the caller's processors own what they get; the pass's logits stay raw
         for processor in self._before:

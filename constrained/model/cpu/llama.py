@@ -113,6 +113,10 @@ class CpuLlama:
         """Width of the logits."""
         return self.config.vocab_size
 
+    def held_arrays(self) -> tuple[tuple[str, NDArray[np.generic]], ...]:
+        """All numbers that its logits depend on, each array with a name."""
+        return ("weights", self._packed.weights), ("params", self._packed.params)
+
     @property
     def num_bytes(self) -> int:
         """Memory of the weights."""
