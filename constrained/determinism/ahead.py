@@ -88,6 +88,11 @@ class _AheadCache:
         self.length = 0
         """Tokens held."""
 
+    @property
+    def num_bytes(self) -> int:
+        """Memory of keys and values."""
+        return int(self._inner.num_bytes)
+
     def truncate(self, length: int) -> None:
         """Forget all but the first ``length`` tokens."""
         self.length = length
