@@ -177,8 +177,8 @@ class Job:
         """The same, with a record. Raises ValueError for what is more than one text, or not drawn token by token."""
         if not self.is_one_row:
             raise ValueError(
-                "record: a record is of one text, drawn token by token; expected n=1, sampling='local', num_beams=1, and "
-                "choices that are not weighed as a whole"
+                "record: a record is of one text, drawn token by token; expected n=1, sampling='local', num_beams=1, "
+                "and choices that are not weighed as a whole"
             )
         return dataclasses.replace(self, recording=recording, processors=(observer, *self.processors))
 

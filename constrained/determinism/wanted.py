@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from constrained.combinators.base import Literal
-from constrained.combinators.pieces import Alternation, GbnfPiece, LarkType, Repeat, Sequence, Text
+from constrained.combinators.pieces import Alternation, GbnfPiece, LarkType, Repeat, Sequence, SpecialToken, Text
 from constrained.combinators.tools import ToolCallsType
 from constrained.combinators.verbatim import VerbatimPiece
 from constrained.errors import RecordRefused
@@ -72,7 +72,8 @@ _FORMS: dict[str, tuple[type[Any], tuple[str, ...]]] = {
     "sequence": (Sequence, ()),
     "alternation": (Alternation, ()),
     "repeat": (Repeat, ("minimum", "maximum")),
-    "text": (Text, ("markers", "is_ended")),
+    "text": (Text, ("markers", "is_ended", "max_tokens")),
+    "special": (SpecialToken, ("token",)),
     "gbnf": (GbnfPiece, ("text", "start")),
     "lark": (LarkType, ("text", "start")),
     "verbatim": (VerbatimPiece, ("document", "by")),
@@ -100,7 +101,7 @@ def rebuild(described: Mapping[str, Any], *, depth: int = 0) -> OutputType[Any]:
     form, names = _FORMS[kind]
     said = {name: described[name] for name in names}
     if kind == "text":
-        return Text(tuple(said["markers"]), is_ended=said["is_ended"])
+        return Text(tuple(said["markers"]), is_ended=said["is_ended"], max_tokens=said["max_tokens"])
     if kind == "repeat":
         return Repeat(parts[0], parts[1], said["minimum"], said["maximum"])
     made: OutputType[Any] = form(*said.values(), *parts)

@@ -159,7 +159,7 @@ def expected_distribution(
     """
     engine = model.engine
     start = model.compile(output_type).matcher()
-    prompt_ids = model._prompt_ids(prompt, None)
+    prompt_ids = model.prompt_ids(prompt)
     found: dict[str, float] = {}
     pending: list[tuple[tuple[int, ...], Matcher, float]] = [((), start, 1.0)]
     sequences = 0
