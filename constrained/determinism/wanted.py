@@ -72,7 +72,7 @@ _FORMS: dict[str, tuple[type[Any], tuple[str, ...]]] = {
     "sequence": (Sequence, ()),
     "alternation": (Alternation, ()),
     "repeat": (Repeat, ("minimum", "maximum")),
-    "text": (Text, ("markers", "is_ended", "max_tokens")),
+    "text": (Text, ("texts", "is_ended", "max_tokens")),
     "special": (SpecialToken, ("token",)),
     "gbnf": (GbnfPiece, ("text", "start")),
     "lark": (LarkType, ("text", "start")),
@@ -101,7 +101,7 @@ def rebuild(described: Mapping[str, Any], *, depth: int = 0) -> OutputType[Any]:
     form, names = _FORMS[kind]
     said = {name: described[name] for name in names}
     if kind == "text":
-        return Text(tuple(said["markers"]), is_ended=said["is_ended"], max_tokens=said["max_tokens"])
+        return Text((*said["texts"], *parts), is_ended=said["is_ended"], max_tokens=said["max_tokens"])
     if kind == "repeat":
         return Repeat(parts[0], parts[1], said["minimum"], said["maximum"])
     made: OutputType[Any] = form(*said.values(), *parts)
