@@ -76,6 +76,8 @@ def _rebuild(
             return builder.literals(_pieces(ir.verbatims[a]))
         case Kind.REGISTER:
             raise ValueError("no context-free recogniser keeps registers")
+        case Kind.SPECIAL | Kind.LIMITED:
+            raise ValueError("expected the grammar as it is made for one vocabulary, see grammars.ir.private")
 
 
 def _pieces(verbatim: Verbatim) -> Iterator[bytes]:
