@@ -95,9 +95,7 @@ def pass_figures(
                 "batch": batch,
                 "batch_gain": round(batch / ratios[1, batch], 2),
                 "share_of_bandwidth": round(statistics.median(shares[index]), 2),
-                "gflops": round(
-                    _flops(model, lengths[-1]) / statistics.median(seconds[index, (lengths[-1], 1)]) / 1e9, 1
-                ),
+                "gflops": round(_flops(model, lengths[-1]) / statistics.median(longest) / 1e9, 1),
                 "torch_matmul_gflops": round(statistics.median(matmul) / 1e9, 1),
             }
         )
