@@ -238,3 +238,21 @@ print(found.p_value)
         timeout=120,
     )
     assert float(done.stdout) == found(result.token_ids).p_value
+
+
+@pytest.mark.parametrize("schema", [SCHEMA, None])
+def test_entropy_weights_are_one_for_each_free_token(schema: Any) -> None:
+    from constrained.watermark.entropy import entropy_weights
+
+    prompt_ids = model().tokenizer.chat_prompt([{"role": "user", "content": "hi"}])
+    result = marked("kgw", schema=schema)
+    plain = found(result.token_ids, "kgw", schema=schema)
+    for method in ("sweet", "ewd"):
+        weights = entropy_weights(model(), result.token_ids, prompt_ids=prompt_ids, schema=schema, method=method)
+        assert len(weights) == plain.num_free
+        assert min(weights) >= 0.0
+        weighted = found(result.token_ids, "kgw", schema=schema, weights=weights)
+        assert weighted.is_marked
+        assert 0 < weighted.num_scored <= plain.num_scored
+    with pytest.raises(ValueError, match="expected 'sweet' or 'ewd'"):
+        entropy_weights(model(), result.token_ids, prompt_ids=prompt_ids, method="none")
