@@ -12,6 +12,7 @@ from .commands.generate import generate
 from .commands.grammar import grammar, mask
 from .commands.model import model
 from .commands.plan import plan
+from .commands.replay import replay
 from .commands.test import test
 from .commands.warmup import warmup
 from .commands.watermark import watermark
@@ -36,6 +37,7 @@ cli.add_command(grammar)
 cli.add_command(mask)
 cli.add_command(model)
 cli.add_command(plan)
+cli.add_command(replay)
 cli.add_command(test)
 cli.add_command(warmup)
 cli.add_command(watermark)

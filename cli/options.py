@@ -18,6 +18,7 @@ import click
 
 from .documents import decode_text
 from .loop_options import loop_keywords, loop_options
+from .records import RecordFolder, record_folder, record_option
 from .sampling_options import sampling_keywords, sampling_options
 from .streams import stdout_to_stderr
 
@@ -272,9 +273,14 @@ class Generation:
     """Settings of the draw that were given, as arguments of the API."""
     spending: dict[str, Any]
     """The same of budgets and drafts."""
+    records: RecordFolder | None
+    """Where each output is recorded."""
 
     def keywords(self) -> dict[str, Any]:
-        """The arguments of ``Model.generate`` and ``Model.extract``; what was not given keeps their default."""
+        """The arguments of ``Model.generate`` and ``Model.extract``; what was not given keeps their default.
+
+        Each call names another file for the record.
+        """
         given: dict[str, Any] = {
             "temperature": self.temperature,
             "top_p": self.top_p,
@@ -283,6 +289,8 @@ class Generation:
             **self.sampling,
             **self.spending,
         }
+        if self.records is not None:
+            given["record"] = self.records.next_file()
         if self.max_tokens is not None:
             given["max_tokens"] = self.max_tokens
         if self.retries is not None:
@@ -296,12 +304,13 @@ def generation_settings(options: dict[str, Any]) -> Generation:
     """Collect the options of :func:`generation_options` from a command's keyword arguments."""
     options["sampling"] = sampling_keywords(options)
     options["spending"] = loop_keywords(options)
+    options["records"] = record_folder(options)
     return Generation(**{name: options[name] for name in Generation.__dataclass_fields__})
 
 
 def generation_options(command: Command) -> Command:
     """Which model, on what, and how it draws."""
-    command = loop_options(sampling_options(command))
+    command = record_option(loop_options(sampling_options(command)))
     for option in reversed(
         (
             click.option(

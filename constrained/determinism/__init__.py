@@ -4,6 +4,7 @@ A record (``record=`` of :meth:`constrained.Model.generate`) says what a run was
 replay (:func:`replay`) says whether it comes again, and if not, where it first differs and why.
 """
 
+from .again import load_recorded
 from .differences import Change, Difference
 from .record import RunRecord, record_schema
 from .recording import Asked, Recording
@@ -18,6 +19,7 @@ __all__ = [
     "Replay",
     "RunRecord",
     "StepObserver",
+    "load_recorded",
     "record_schema",
     "replay",
 ]

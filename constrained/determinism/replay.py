@@ -89,6 +89,23 @@ class Replay:
         """``input`` where a changed input explains it, else where the runs part."""
         return "input" if self.explained_by else self.stage
 
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values, ready for JSON."""
+        return {
+            "exit_code": self.exit_code,
+            "mode": self.mode,
+            "num_steps": self.num_steps,
+            "num_passes": self.num_passes,
+            "cause": self.cause,
+            "stage": self.stage,
+            "explained_by": [change.path for change in self.explained_by],
+            "changes": [dataclasses.asdict(change) for change in self.changes],
+            "first_bits": None if self.bits is None else dataclasses.asdict(self.bits),
+            "first_token": None if self.token is None else dataclasses.asdict(self.token),
+            "output_differs": self.output_differs,
+            "failure": self.failure,
+        }
+
 
 def replay(
     record: RunRecord,
