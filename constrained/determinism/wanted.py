@@ -101,7 +101,8 @@ def rebuild(described: Mapping[str, Any], *, depth: int = 0) -> OutputType[Any]:
     form, names = _FORMS[kind]
     said = {name: described[name] for name in names}
     if kind == "text":
-        return Text((*said["texts"], *parts), is_ended=said["is_ended"], max_tokens=said["max_tokens"])
+        specials = [part for part in parts if isinstance(part, SpecialToken)]
+        return Text((*said["texts"], *specials), is_ended=said["is_ended"], max_tokens=said["max_tokens"])
     if kind == "repeat":
         return Repeat(parts[0], parts[1], said["minimum"], said["maximum"])
     made: OutputType[Any] = form(*said.values(), *parts)
