@@ -256,6 +256,9 @@ def test_a_long_prompt_is_cut_and_others_go_on_meanwhile() -> None:
     assert order[:first].count(0) >= 5  # not one pass of 700 before the others go on
     passes: list[list[int]] = engine.model.passes  # type: ignore[attr-defined]
     assert max(map(len, passes)) <= 128
+    together = results_of(engine, requests, batch_size=2)
+    for index, request in enumerate(requests):
+        assert same(together[index], generate(engine, request))
 
 
 @pytest.mark.parametrize("kind", ["torch", "cpu"])
