@@ -71,9 +71,7 @@ def _words_key(
 ) -> NDArray[np.uint64]:
     """What gives the words of the tokens at this position."""
     if context.vocabulary is None:
-        raise WatermarkError(
-            "watermark: expected a vocabulary in the step's context, to know what is free, got none"
-        )
+        raise WatermarkError("watermark: expected a vocabulary in the step's context, to know what is free, got none")
     if record.marker is None:
         nonce = nonce_of(config, seed=context.sampling[row].seed, stream=context.streams[row])
         record.marker = Marker(config, config.load_key(), nonce=nonce)
