@@ -252,8 +252,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     torch.set_num_threads(options.threads)
 
     folder = options.model or default_model_folder(progress=lambda line: print(line, file=sys.stderr))
-    loaded = load_model(folder, device="cpu", weights="fp32", threads=options.threads)
-    models = [_on_cpu(folder, kind, options.threads) for kind in WEIGHT_KINDS]
+
+    def load(kind: str) -> LoadedModel:
+        return load_model(folder, device="cpu", weights=kind, threads=options.threads)
+
+    loaded = load("fp32")
+    models = [_on_cpu(loaded), *(_on_cpu(load(kind)) for kind in WEIGHT_KINDS if kind != "fp32")]
     prompt = loaded.tokenizer.chat_prompt([{"role": "user", "content": QUESTION}])
     long_prompt = (prompt * (options.prefill // len(prompt) + 1))[: options.prefill]
     rows = default_rows(folder, loaded, models, clock)
@@ -266,10 +270,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(json.dumps({"benchmark": "decode", "settings": settings, "rows": lines, "passes": passes}))
 
 
-def _on_cpu(folder: Path, kind: str, threads: int) -> CpuLlama:
-    model = load_model(folder, device="cpu", weights=kind, threads=threads).model
-    assert isinstance(model, CpuLlama)
-    return model
+def _on_cpu(loaded: LoadedModel) -> CpuLlama:
+    assert isinstance(loaded.model, CpuLlama)
+    return loaded.model
 
 
 if __name__ == "__main__":
