@@ -32,6 +32,7 @@ from .automaton.memory import (
 from .automaton.shortest import NEVER, Shortest, shortest_ends
 from .automaton.transitions import run_bytes
 from .errors import NoShortestCompletion
+from .guards import JsonBegins
 from .ir import Kind
 from .masks.open_guards import in_words
 from .vocabulary.bitmask import TokenBitmask, allowed_token_ids
@@ -219,9 +220,8 @@ class Completions:
 
 def _refuse_questions(grammar: CompiledGrammar) -> None:
     steps = grammar.machine.network.steps
-    asked = [
-        in_words(grammar.ir.guards[guard]) for guard in dict.fromkeys(steps[steps[:, 0] == Kind.GUARD, 1].tolist())
-    ]
+    guards = [grammar.ir.guards[guard] for guard in dict.fromkeys(steps[steps[:, 0] == Kind.GUARD, 1].tolist())]
+    asked = list(dict.fromkeys(in_words(guard) for guard in guards if not isinstance(guard, JsonBegins)))
     if (steps[:, 0] == Kind.REGISTER).any():
         asked.append(
             "names or items that were written may not be written again (an open object, or property_order='any')"

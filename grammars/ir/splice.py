@@ -15,7 +15,7 @@ __all__ = ["splice"]
 def splice(ir: IR, builder: Builder, *, begins: Hashable | None = None) -> NodeId:
     """Write everything that the start of ``ir`` needs into ``builder``; the node that stands for the start.
 
-    ``begins``: a guard to put before it if it has guards of its own (see :class:`grammars.guards.JsonBegins`).
+    ``begins``: a guard to put before it if guards are asked inside (see :class:`grammars.guards.JsonBegins`).
 
     >>> inner = Builder()
     >>> ir = inner.finish(inner.literal("b"))
@@ -23,8 +23,9 @@ def splice(ir: IR, builder: Builder, *, begins: Hashable | None = None) -> NodeI
     >>> outer.sequence(outer.literal("a"), splice(ir, outer)) == outer.literal("ab")
     True
     """
-    node = _Splicing(ir, builder).start()
-    return builder.sequence(builder.guard(begins), node) if begins is not None and ir.guards else node
+    splicing = _Splicing(ir, builder)
+    node = splicing.start()
+    return builder.sequence(builder.guard(begins), node) if begins is not None and splicing.asks_guards else node
 
 
 class _Splicing:
@@ -38,6 +39,7 @@ class _Splicing:
         self.rules: dict[int, RuleId] = {}
         self.registers: dict[int, int] = {}
         self.made: dict[int, NodeId] = {}
+        self.asks_guards = False
 
     def start(self) -> NodeId:
         """Copy what is reached, children before parents, rules when all nodes are there."""
@@ -99,6 +101,7 @@ class _Splicing:
                 make = builder.other_json_strings if third & 2 else builder.json_strings
                 return make(texts, every_spelling=bool(third & 1), only_ascii=bool(third & 4))
             case Kind.GUARD:
+                self.asks_guards = True
                 return builder.guard(self.ir.guards[first])
             case Kind.REGISTER:
                 if second not in self.registers:

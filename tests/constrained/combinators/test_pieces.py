@@ -16,7 +16,8 @@ from constrained.combinators import Piece
 from constrained.errors import UnsupportedOutputType
 from constrained.output_types import OutputType, RegularType
 from constrained.testing.strategies.regexes import RegexCase, regex_cases
-from grammars.errors import CfgError
+from constrained.testing.tiny import tiny_model
+from grammars.errors import CfgError, NoShortestCompletion
 from tests.reference.recogniser import Recogniser
 
 
@@ -144,3 +145,15 @@ def test_faults_of_a_part_are_told_when_lowered() -> None:
 def test_names_of_the_package() -> None:
     assert constrained.seq is seq
     assert seq("a", 'b"').parse("x") == "x"
+
+
+def test_json_among_other_text_can_be_closed_within_a_budget() -> None:
+    closed = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
+    for json_type in (bool, closed | {"additionalProperties": False}):
+        think = seq("<think>", until("</think>"), json_type)
+        assert tiny_model().generate("Tea?", think, max_tokens=40, on_budget="close").complete
+    with pytest.raises(NoShortestCompletion) as caught:
+        tiny_model().generate("Tea?", seq("-", {"type": "object"}), on_budget="close")
+    assert [question.partition(" (")[0] for question in caught.value.questions] == [
+        "no two names of the object may be equal",
+    ]

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from constrained.testing.strategies import grammars as any_grammars
 from constrained.testing.strategies import sentences
 from grammars.frontends.json_schema import lower_json_schema
+from grammars.guards import JsonBegins
 from grammars.ir import IR, Builder
 from grammars.ir.sentences import sample
 from grammars.ir.splice import splice
@@ -39,3 +40,13 @@ def test_json_strings_and_text_coverage_survive() -> None:
     assert copied[:, 2].any()
     for text in (b'{\n  "a": "x",\n  "b": "\xc3\xa9"\n}', b'{\n  "a": "y"\n}', next(sample(ir))):
         assert accepts(ir, text) == accepts(again, text)
+
+
+def test_where_a_json_text_begins_is_marked_only_for_guards_that_are_asked() -> None:
+    properties = {"type": "object", "properties": {"a": {"type": "integer"}}}
+    for schema, is_marked in (({"type": "boolean"}, False), (properties, True)):
+        builder = Builder()
+        lowered = lower_json_schema(schema)
+        assert lowered.guards  # declared, asked or not
+        again = builder.finish(splice(lowered, builder, begins=JsonBegins()))
+        assert (JsonBegins() in again.guards) == is_marked
