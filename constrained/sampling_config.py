@@ -37,6 +37,11 @@ def _refuse_bool_and_text(value: object) -> object:
     return value
 
 
+def _token_id(value: object) -> object:
+    """A key of a JSON object is text, whatever it means."""
+    return int(value) if isinstance(value, str) and value.isdecimal() else _refuse_bool_and_text(value)
+
+
 def _refuse_one_text(value: object) -> object:
     """A text is a sequence of texts too, and never meant as one."""
     if isinstance(value, str):
@@ -48,6 +53,7 @@ def _refuse_one_text(value: object) -> object:
 
 Number = Annotated[float, BeforeValidator(_refuse_bool_and_text), Field(allow_inf_nan=False)]
 Integer = Annotated[int, BeforeValidator(_refuse_bool_and_text)]
+TokenId = Annotated[int, BeforeValidator(_token_id)]
 Texts = Annotated[tuple[str, ...], BeforeValidator(_refuse_one_text)]
 
 
@@ -82,7 +88,7 @@ class SamplingConfig(BaseModel):
     """Taken off the logit of each token already drawn."""
     frequency_penalty: Number = 0.0
     """Taken off the logit of a token as often as it was drawn."""
-    logit_bias: dict[Integer, Number] = Field(default_factory=dict)
+    logit_bias: dict[TokenId, Number] = Field(default_factory=dict)
     """Added to the logits of these token ids."""
     bad_words: Texts = ()
     """Texts that must not stand in the output, however it is cut into tokens."""

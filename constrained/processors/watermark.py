@@ -111,6 +111,9 @@ def _add_at(context: StepContext, row: int, logits: Tensor, ids: NDArray[np.int6
     columns = ids
     if context.token_ids is not None:
         columns = np.searchsorted(context.token_ids[row].cpu().numpy(), ids)
+    if device.has_kernels(logits):
+        logits.numpy()[row][columns] += np.float32(delta)
+        return
     logits[row, torch.from_numpy(columns).to(logits.device)] += delta
 
 
