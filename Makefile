@@ -25,7 +25,7 @@ help:
 	@echo "make env     make .venv with everything that developing needs"
 	@echo "make test    run every test, those of the kernels first as checked Python"
 	@echo "make lint    ruff, mypy, and the layers of imports"
-	@echo "make fuzz    the property tests, for long"
+	@echo "make fuzz    the property tests and a million tokens of walks, for long"
 	@echo "make bench   the benchmarks"
 	@echo "make clean   remove everything that was built, .venv included (downloaded models are kept)"
 
@@ -70,6 +70,7 @@ lint: $(TEST_STAMP)
 
 fuzz: $(TEST_STAMP)
 	CONSTRAINED_HYPOTHESIS_PROFILE=fuzz CONSTRAINED_EXAMPLES=3000 $(BIN)/python -m pytest -m 'not real_model'
+	$(BIN)/python -m benchmarks.walk_campaign --tokens 1000000
 
 bench: $(BENCH_STAMP)
 	$(BIN)/python -m benchmarks.quality

@@ -29,7 +29,8 @@ __all__ = ["Checked", "check_matcher", "walk_faults"]
 T = TypeVar("T")
 Mask = npt.NDArray[np.bool_]
 _ENDS_SOON = (b"}", b"]", b'"', b"0", b",", b":")
-_PROBES = 10
+_FEW_PROBES = 10
+_MOST_PROBES = 512
 
 
 @dataclass(slots=True)
@@ -211,11 +212,16 @@ class _Walk:
             )
 
     def check_probes(self, session: Session, mask: Mask) -> None:
-        """Some ids are tried: on the session itself where it can go back, on a fresh one otherwise."""
-        if self.draw(st.integers(0, 3)) != 3:
-            return
+        """Some ids are tried, now and then many: on the session itself where it can go back, else on a fresh one."""
         size = session.vocabulary.size
-        for token_id in self.draw(st.lists(st.integers(0, size - 1), max_size=_PROBES, unique=True)):
+        match self.draw(st.integers(0, 7)):
+            case 7 if session.can_roll_back:
+                probes = list(range(self.draw(st.integers(0, size // _MOST_PROBES)), size, 1 + size // _MOST_PROBES))
+            case 6 | 7:
+                probes = self.draw(st.lists(st.integers(0, size - 1), max_size=_FEW_PROBES, unique=True))
+            case _:
+                probes = []
+        for token_id in probes:
             probed = session if session.can_roll_back else self.replayed(len(self.ids))
             taken = self.of(probed.consume, token_id)
             if taken and not mask[token_id]:
@@ -233,9 +239,10 @@ class _Walk:
         after = np.flatnonzero(self.mask_of(session)).tolist()
         if after != ends:
             self.broken("after the end only end tokens are set", str(ends), str(after[:10]))
-        tried = self.draw(st.integers(0, session.vocabulary.size - 1))
-        if self.of(session.consume, tried):
-            self.broken("after the end nothing is consumed", f"id {tried} refused", "taken")
+        likely = np.flatnonzero(self.masks[-1]).tolist()  # what could have come instead of the end
+        for tried in (self.draw(st.integers(0, session.vocabulary.size - 1)), *likely[:_FEW_PROBES], *ends):
+            if self.of(session.consume, tried):
+                self.broken("after the end nothing is consumed", f"id {tried} refused", "taken")
 
     def check_again(self, vocabulary: Vocabulary) -> None:
         """The same ids once more, while another session takes steps of its own, up to where it could end."""
