@@ -70,7 +70,7 @@ else:
     def rows_at_once() -> int:
         """How many rows a tile takes on this machine without running out of registers."""
         features = binding.get_host_cpu_features()
-        return MOST_ROWS if features.get("avx512f") else 3
+        return MOST_ROWS if features.get("avx512f") else 2  # of 16 registers of AVX2, 3 rows would take 12 and more
 
     def _tile(rows: int) -> Any:
         """``tile(onto, x, x_at, x_row, panel, panel_at, size, y, y_at, y_row)``, merged into the caller.
