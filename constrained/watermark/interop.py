@@ -66,12 +66,13 @@ def detect_lefthash(
     return InteropScore(count, float(hits), z_score, poisson_binomial_tail([chance] * count, hits))
 
 
-def synthid_g_values(token_ids: Sequence[int], config: Mapping[str, Any]) -> NDArray[np.uint8]:
+def synthid_g_values(token_ids: Sequence[int], config: Any) -> NDArray[np.uint8]:
     """(T - ngram_len + 1, layers) The bits that transformers' SynthID processor gives to the n-grams of a text.
 
-    ``config`` has the fields of ``SynthIDTextWatermarkingConfig``: ``ngram_len``, ``keys``, ``sampling_table_seed``,
-    ``sampling_table_size``.
+    ``config`` is a ``SynthIDTextWatermarkingConfig``, or a mapping with its fields ``ngram_len``, ``keys``,
+    ``sampling_table_seed`` and ``sampling_table_size`` (as in a generation_config.json).
     """
+    config = _fields(config)
     length, keys = int(config["ngram_len"]), [int(key) for key in config["keys"]]
     table = _table(int(config.get("sampling_table_seed", 0)), int(config.get("sampling_table_size", 2**16)))
     ngrams = [token_ids[start : start + length] for start in range(len(token_ids) - length + 1)]
@@ -86,13 +87,13 @@ def synthid_g_values(token_ids: Sequence[int], config: Mapping[str, Any]) -> NDA
     return bits
 
 
-def detect_synthid(token_ids: Sequence[int], config: Mapping[str, Any]) -> InteropScore:
+def detect_synthid(token_ids: Sequence[int], config: Any) -> InteropScore:
     """Score text of transformers' SynthID processor by the weighted mean of its bits; no trained detector is needed.
 
     Each context counts once, as at generation. The first ``ngram_len - 1`` tokens of an output carry no mark that can
     be found.
     """
-    length = int(config["ngram_len"])
+    length = int(_fields(config)["ngram_len"])
     bits = synthid_g_values(token_ids, config)
     contexts = [tuple(token_ids[start : start + length - 1]) for start in range(len(bits))]
     first = [context not in contexts[:start] for start, context in enumerate(contexts)]
@@ -104,6 +105,18 @@ def detect_synthid(token_ids: Sequence[int], config: Mapping[str, Any]) -> Inter
     mean = float(weights.sum()) / 2 * len(kept)
     spread = math.sqrt(float((weights**2).sum()) / 4 * len(kept))
     return InteropScore(len(kept), float(total), (total - mean) / spread, weighted_bits_tail(weights, len(kept), total))
+
+
+def _fields(config: Any) -> Mapping[str, Any]:
+    """What a config says. Raises WatermarkError for what is none."""
+    fields = config if isinstance(config, Mapping) else config.to_dict() if hasattr(config, "to_dict") else {}
+    for name in ("ngram_len", "keys"):
+        if name not in fields:
+            raise WatermarkError(
+                f"config: expected a SynthIDTextWatermarkingConfig or a mapping with its fields, got {config!r}, which "
+                f"has no {name!r}"
+            )
+    return fields
 
 
 def _accumulate(state: int, data: int) -> int:

@@ -9,7 +9,12 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from transformers.generation import SynthIDTextWatermarkLogitsProcessor, WatermarkDetector, WatermarkingConfig
+from transformers.generation import (
+    SynthIDTextWatermarkingConfig,
+    SynthIDTextWatermarkLogitsProcessor,
+    WatermarkDetector,
+    WatermarkingConfig,
+)
 from transformers.generation.logits_process import WatermarkLogitsProcessor
 
 from constrained.errors import WatermarkError
@@ -90,6 +95,10 @@ def test_synthid_bits_are_transformers_own(table_size: int) -> None:
     ids = np.random.Generator(np.random.Philox(5)).integers(0, 50_000, 60)
     expected = processor.compute_g_values(torch.tensor([ids.tolist()]))[0]
     assert synthid_g_values(ids.tolist(), config).tolist() == expected.tolist()
+    theirs = SynthIDTextWatermarkingConfig(keys=KEYS, ngram_len=5, sampling_table_size=table_size)
+    assert synthid_g_values(ids.tolist(), theirs).tolist() == expected.tolist()
+    with pytest.raises(WatermarkError, match="which has no 'ngram_len'"):
+        synthid_g_values(ids.tolist(), {})
 
 
 def test_synthid_texts_of_transformers_are_found() -> None:
