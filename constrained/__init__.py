@@ -106,6 +106,8 @@ _HOME_OF = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "watermark":
+        return import_module(".watermark", __name__)
     if name not in _HOME_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f".{_HOME_OF[name]}", __name__), name)
