@@ -166,24 +166,26 @@ def test_absent_cuda_is_named() -> None:
         load_model(device="cuda")
 
 
-def test_hub_id(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[str, list[str]]] = []
+@pytest.mark.parametrize("revision", [None, "1a2b3c"])
+def test_hub_id(folder: Path, monkeypatch: pytest.MonkeyPatch, revision: str | None) -> None:
+    asked: list[tuple[str, str | None, list[str]]] = []
 
-    def download(hub_id: str, *, allow_patterns: list[str]) -> str:
-        asked.append((hub_id, allow_patterns))
+    def download(hub_id: str, *, revision: str | None, allow_patterns: list[str]) -> str:
+        asked.append((hub_id, revision, allow_patterns))
         return str(folder)
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
     lines: list[str] = []
-    loaded = load_model("some-one/some_model.v1", device="cpu", progress=lines.append)
-    assert loaded.name == "some-one/some_model.v1"
-    assert lines == ["fetching some-one/some_model.v1 from the hub"]
-    assert asked[0][0] == "some-one/some_model.v1"
-    assert "*.bin" not in asked[0][1]
+    name = "some-one/some_model.v1" + (f"@{revision}" if revision else "")
+    loaded = load_model(name, device="cpu", progress=lines.append)
+    assert loaded.name == name
+    assert lines == [f"fetching {name} from the hub"]
+    assert asked[0][:2] == ("some-one/some_model.v1", revision)
+    assert "*.bin" not in asked[0][2]
 
 
 def test_hub_out_of_reach(monkeypatch: pytest.MonkeyPatch) -> None:
-    def download(hub_id: str, *, allow_patterns: list[str]) -> str:
+    def download(hub_id: str, *, revision: str | None, allow_patterns: list[str]) -> str:
         raise huggingface_hub.errors.LocalEntryNotFoundError("no connection")
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
