@@ -7,6 +7,7 @@ import sys
 
 import click
 
+from .commands.audit import audit
 from .commands.extract import extract
 from .commands.generate import generate
 from .commands.grammar import grammar, mask
@@ -31,6 +32,7 @@ def cli() -> None:
     """
 
 
+cli.add_command(audit)
 cli.add_command(extract)
 cli.add_command(generate)
 cli.add_command(grammar)

@@ -113,6 +113,10 @@ class CpuLlama:
         """Width of the logits."""
         return self.config.vocab_size
 
+    def with_threads(self, num_threads: int) -> CpuLlama:
+        """The same weights, which are not copied, run by another number of threads."""
+        return CpuLlama(self.config, self._packed, num_threads=num_threads)
+
     def held_arrays(self) -> tuple[tuple[str, NDArray[np.generic]], ...]:
         """All numbers that its logits depend on, each array with a name."""
         return ("weights", self._packed.weights), ("params", self._packed.params)
