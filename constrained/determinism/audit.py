@@ -26,7 +26,7 @@ __all__ = ["BATCH_SIZES", "CHUNKS", "Condition", "ModelAudit", "audit_model"]
 
 BATCH_SIZES = (2, 3, 4, 5, 7, 8, 9, 12, 16, 17, 33, 64)
 CHUNKS = (2, 3, 7, 16)
-_GREEDY_SIZES = (1, 2, 4, 8, 16)
+_GREEDY_SIZES = (1, 2, 4, 16)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,7 +140,7 @@ class _Audit:
             got = self._digests_by_chunks(7, self._capacity, model=model)
         return self._compared("threads", count, got)
 
-    def distinct_outputs(self, *, num_prompts: int = 4, num_tokens: int = 24) -> Iterator[int]:
+    def distinct_outputs(self, *, num_prompts: int = 3, num_tokens: int = 16) -> Iterator[int]:
         """Greedy texts of prompts that are generated beside 0 to 15 others."""
         prompts = [self._text(12) for _ in range(num_prompts)]
         texts: list[set[tuple[int, ...]]] = [set() for _ in prompts]
@@ -190,8 +190,9 @@ class _Audit:
         cache = self._model.new_cache(1, self._capacity)
         self._model.forward_rows([self._ids[:-1]], [cache])
         rows, caches = [self._text(1) for _ in range(size)], [self._model.new_cache(1, 64) for _ in range(size)]
-        for row, other in enumerate(caches[: size // 2]):  # some have a past, others begin
-            self._model.forward_rows([self._text(1 + row % 5)], [other])
+        with_past = caches[: size // 2]  # the others begin
+        if with_past:
+            self._model.forward_rows([self._text(1 + row % 5) for row in range(len(with_past))], with_past)
         rows[place], caches[place] = [self._ids[-1]], cache
         return _digests(self._model.forward_rows(rows, caches))[place]
 
