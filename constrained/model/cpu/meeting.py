@@ -67,12 +67,12 @@ else:
 
 @inlined
 def meet(meeting: Any, workers: int) -> None:
-    """Wait until all ``workers`` are here. ``meeting[0]`` counts all arrivals since it was 0."""
+    """Wait until all ``workers`` are here, or ``meeting[1]`` says not to. ``meeting[0]`` counts all arrivals from 0."""
     if workers > 1:
         mine = _arrive(meeting)
         last = (mine + workers - 1) // workers * workers
         looks = 0
-        while _arrived(meeting) < last:
+        while _arrived(meeting) < last and meeting[1] == 0:
             looks += 1
             if looks > _PATIENCE:
                 _give_way()

@@ -35,10 +35,14 @@ class Team:
 
     def run(self, *arguments: Any) -> None:
         """Run the kernel with these arguments, a place to meet, and each thread's number."""
-        meeting = np.zeros(1, np.int64)
+        meeting = np.zeros(2, np.int64)
         others = self._others
         numbers = range(1, self.num_threads)
-        started = [others.submit(self._kernel, *arguments, meeting, worker) for worker in numbers] if others else []
-        self._kernel(*arguments, meeting, 0)
+        try:
+            started = [others.submit(self._kernel, *arguments, meeting, worker) for worker in numbers] if others else []
+            self._kernel(*arguments, meeting, 0)
+        except BaseException:  # an interrupt: the others would wait for one that never comes
+            meeting[1] = 1
+            raise
         for other in started:
             other.result()

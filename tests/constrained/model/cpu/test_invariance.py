@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from itertools import pairwise
 from typing import Any
 
@@ -105,6 +106,28 @@ def test_any_number_of_threads(model: CpuLlama, num_threads: int, cut: int) -> N
     cache = several.new_cache(2, LENGTH)
     parts = [several.forward(part, cache, all_positions=True) for part in (token_ids[:, :cut], token_ids[:, cut:])]
     assert_same_bits(torch.cat(parts, dim=1), our_logits(model, token_ids))
+
+
+def test_an_interrupt_leaves_no_thread_waiting() -> None:
+    model = CpuLlama.from_llama(tiny_llama(vocab_size=97), num_threads=2)
+    expected = model.forward(torch.tensor([[1, 2, 3]]), model.new_cache(1, 5))
+    team, kernel = model._team, model._team._kernel
+    ended = threading.Event()
+
+    def interrupted(*arguments: Any) -> None:
+        if arguments[-1] == 0:
+            raise KeyboardInterrupt
+        kernel(*arguments)
+        ended.set()
+
+    team._kernel = interrupted
+    cache = model.new_cache(1, 5)
+    with pytest.raises(KeyboardInterrupt):
+        model.forward(torch.tensor([[1, 2, 3]]), cache)
+    assert ended.wait(60)
+    team._kernel = kernel
+    assert cache.length == 0
+    assert_same_bits(model.forward(torch.tensor([[1, 2, 3]]), cache), expected)
 
 
 def test_long_rows_go_through_several_passes() -> None:
