@@ -37,7 +37,7 @@ def test_cars_draws_from_the_model_among_the_texts_of_the_grammar(is_local: bool
 
 
 def test_local_masking_is_far_from_the_model_and_says_so() -> None:
-    law, number = toy.target(), 1500
+    law, number = toy.target(), 800
     results = [generate(toy.ENGINE, toy.request(seed=seed)) for seed in range(number)]
     counts = Counter(result.token_ids for result in results if result.complete)
     assert toy.total_variation(counts, law) > 2.5 * toy.noise_floor(law, number)
@@ -57,13 +57,13 @@ def test_asap_comes_closer_to_the_model_draw_by_draw() -> None:
     def distance(max_draws: int) -> float:
         drawn = (
             TrieSampler(toy.ENGINE, toy.request(sampling="asap", max_draws=max_draws)).draw(stream)
-            for stream in range(150)
+            for stream in range(100)
         )
         return toy.total_variation(Counter(text.token_ids for text in drawn), law)
 
-    early, late = distance(1), distance(40)
+    early, late = distance(1), distance(60)
     assert late < early
-    assert late < 2.5 * toy.noise_floor(law, 150)
+    assert late < 2.5 * toy.noise_floor(law, 100)
 
 
 @pytest.mark.parametrize("method", ["smc", "awrs"])

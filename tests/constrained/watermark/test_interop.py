@@ -30,7 +30,7 @@ ENGINE = Engine.from_model(tiny_llama(), tiny_tokenizer())
 SIZE = ENGINE.vocabulary.size
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     previous=st.integers(0, 49_151),
     vocab_size=st.integers(2, 3000),
