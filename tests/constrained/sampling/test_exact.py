@@ -153,3 +153,35 @@ def test_stop_texts_and_processors_do_not_go_with_whole_texts() -> None:
     request = toy.request(sampling="cars")
     with pytest.raises(ValueError, match="processors: sampling='cars' follows the model's own distribution"):
         Drawer(toy.ENGINE, request, [lambda context, logits: logits])
+
+
+def law_of_trie(sampler: TrieSampler) -> dict[toy.Text, float]:
+    """The exact law of the next walk of ``asap``, by enumeration of its trie's weights."""
+    law: dict[toy.Text, float] = {}
+
+    def go(node: Any, ids: list[int], chance: float, matcher: Any) -> None:
+        weights = sampler._read(node, ids, matcher).weights()
+        for token_id in np.flatnonzero(weights).tolist():
+            share = chance * float(weights[token_id]) / float(weights.sum())
+            if token_id == toy.END:
+                law[tuple(ids)] = share
+                continue
+            ahead = matcher.fork()
+            ahead.consume(token_id)
+            go(node.children.get(token_id, type(node)()), [*ids, token_id], share, ahead)
+
+    go(sampler._root, [], 1.0, toy.ToyMatcher())
+    return law
+
+
+def test_the_law_of_asap_comes_closer_in_divergence_with_what_it_learns() -> None:
+    target, divergences = toy.target(), []
+    for max_draws in (1, 10, 100, 1000):
+        sampler = TrieSampler(toy.ENGINE, toy.request(sampling="asap", max_draws=max_draws))
+        sampler.draw(0)
+        law = law_of_trie(sampler)
+        assert sum(law.values()) == pytest.approx(1.0)
+        divergences.append(sum(share * math.log(share / law[text]) for text, share in target.items()))
+    assert divergences == sorted(divergences, reverse=True)
+    assert divergences[0] > 1.0
+    assert divergences[-1] < 0.01
