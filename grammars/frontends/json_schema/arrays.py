@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...guards import ValidValue
 from ...ir import NodeId, RuleId
+from .counts import times
 from .distinct_values import distinct_values_body
 from .shapes import ArrayShape, Contains, Goal, Node, goal_key, join_goals
 
@@ -60,7 +61,7 @@ def array_body(lowering: Lowering, shape: ArrayShape, depth: int) -> NodeId:
         if not positions:
             positions, behind = [shape.items_node], 1
         item = builder.sequence(frame.comma, value(shape.items_node))
-        tail = builder.repeat(item, max(least - behind, 0), None if most is None else most - behind)
+        tail = times(builder, item, max(least - behind, 0), None if most is None else most - behind)
     for index in range(behind - 1, 0, -1):
         tail = builder.sequence(frame.comma, value(positions[index]), tail)
         if index >= least:
@@ -132,7 +133,8 @@ def _uncounted(lowering: Lowering, shape: ArrayShape, depth: int) -> NodeId:
     ways = builder.alternation(*(lowering.value(node, inside) for hits in shape.hits for _, node in hits))
     item = builder.sequence(ways, lowering.distinct_item if shape.distinct else builder.epsilon)
     item = lowering.rule(f"{shape.pointer} items", item)
-    more = builder.repeat(builder.sequence(frame.comma, item), max(least - 1, 0), None if most is None else most - 1)
+    behind = builder.sequence(frame.comma, item)
+    more = times(builder, behind, max(least - 1, 0), None if most is None else most - 1)
     filled = builder.sequence(frame.open_array, item, more, frame.close_array)
     return filled if least else builder.alternation(frame.empty_array, filled)
 

@@ -25,6 +25,7 @@ from ...ir.regular import (
 )
 from ...ir.utf8 import Fragment
 from ..regex import lower_search
+from .counts import times
 from .formats import ALL_FORMATS
 from .layout import Layout
 from .prelude import Prelude, prelude_of
@@ -35,8 +36,7 @@ from .string_languages import format_language, rule_lengths, unmeasured, without
 
 __all__ = ["constrained_string", "other_name", "string_language", "string_values"]
 
-_BLOCK = 256
-_MOST_COUNTED = _BLOCK * _BLOCK
+_MOST_COUNTED = 65_536
 """Characters that there must be at least; more are left to a guard, for there would be a configuration for each."""
 _SHARE_CHARACTERS = 32
 """States of an automaton, or copies in a pattern, beyond which its sets of characters become rules."""
@@ -105,19 +105,8 @@ def _regex(prelude: Prelude, shape: StringShape, behind: NodeId) -> NodeId:
 
 
 def _characters(prelude: Prelude, minimum: int, maximum: int | None) -> NodeId:
-    """So many characters; large numbers are counted by blocks, so that the size grows with their square root only."""
-    builder, character = prelude.builder, prelude.character
-    if maximum is None or maximum <= _MOST_COUNTED:
-        return builder.repeat(character, minimum, maximum)
-    block = builder.rule("block", builder.repeat(character, _BLOCK, _BLOCK))
-    blocks, rest = divmod(minimum, _BLOCK)
-    least = builder.sequence(builder.repeat(block, blocks, blocks), builder.repeat(character, rest, rest))
-    blocks, rest = divmod(maximum - minimum, _BLOCK)
-    full = builder.sequence(builder.repeat(block, blocks, blocks), builder.repeat(character, 0, rest))
-    if not blocks:
-        return builder.sequence(least, full)
-    fewer = builder.sequence(builder.repeat(block, 0, blocks - 1), builder.repeat(character, 0, _BLOCK - 1))
-    return builder.sequence(least, builder.alternation(fewer, full))
+    """So many characters."""
+    return times(prelude.builder, prelude.character, minimum, maximum, flat=_MOST_COUNTED)
 
 
 def string_language(prelude: Prelude, language: Dfa, minimum: int = 0, maximum: int | None = None) -> NodeId:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ...guards import DistinctFewNames
 from ...ir import NodeId, RuleId
 from ...ir.regular import Dfa, length_range
+from .counts import times
 from .prelude import Frame
 from .shapes import Node, ObjectShape
 from .strings import other_name
@@ -100,7 +101,7 @@ class Undeclared:
         if self.any is None:
             return builder.never if missing else frame.close_object
         item = builder.sequence(frame.comma, self.any)
-        more = builder.repeat(item, missing, None if self.most is None else self.most - count)
+        more = times(builder, item, missing, None if self.most is None else self.most - count)
         return builder.sequence(more, frame.close_object)
 
     def first(self) -> list[NodeId]:

@@ -159,7 +159,7 @@ def test_depth_is_limited_without_recursion() -> None:
 
 def test_other_limits() -> None:
     with pytest.raises(LimitExceeded, match="max_repeat"):
-        lower_json_schema({"type": "string", "maxLength": 10**9})
+        lower_json_schema({"type": "object", "minProperties": 10**9})
     with pytest.raises(LimitExceeded, match="max_source_length"):
         lower_json_schema("true", limits=Limits(max_source_length=3))
 
