@@ -69,16 +69,23 @@ class CudaLlama(Llama):
     def forward_rows(
         self, rows: Sequence[Sequence[int]], caches: Sequence[Any], *, all_positions: bool = False
     ) -> Tensor:
-        """As :meth:`Llama.forward_rows`; rows that have a single token share a pass."""
+        """As :meth:`Llama.forward_rows`; the rows that have a single token share a pass."""
         check_rows(rows, caches)
-        slots = self._slots
-        if any(len(row) > 1 for row in rows) or not all(
-            isinstance(cache, RowCache) and cache.slots is slots for cache in caches
-        ):
-            return super().forward_rows(rows, caches, all_positions=all_positions)
         for row, cache in zip(rows, caches, strict=True):
-            self._check(torch.tensor([list(row)]), cache)
-        return self._decode([row[0] for row in rows], list(caches))
+            self._check(torch.tensor([list(row)], dtype=torch.int64), cache)
+        single = [
+            index
+            for index, (row, cache) in enumerate(zip(rows, caches, strict=True))
+            if len(row) == 1 and isinstance(cache, RowCache) and cache.slots is self._slots
+        ]
+        logits: dict[int, Tensor] = {}  # (1, V) of a row, or (T, V)
+        if single:
+            decoded = self._decode([rows[index][0] for index in single], [caches[index] for index in single])
+            logits = dict(zip(single, decoded.split(1), strict=True))
+        for index, (row, cache) in enumerate(zip(rows, caches, strict=True)):
+            if index not in logits:
+                logits[index] = super().forward_rows([row], [cache], all_positions=all_positions)
+        return torch.cat([logits[index] for index in range(len(rows))])
 
     @torch.no_grad()
     def _decode(self, token_ids: list[int], caches: list[RowCache]) -> Tensor:

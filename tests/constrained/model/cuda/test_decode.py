@@ -51,6 +51,17 @@ def test_rows_that_share_passes_get_the_logits_of_rows_alone(changes: dict[str, 
     assert [one.length for one, _ in caches] == [other.length for _, other in caches]
 
 
+@pytest.mark.parametrize("all_positions", [False, True])
+def test_rows_of_one_token_share_a_pass_beside_longer_ones(all_positions: bool) -> None:
+    alone, shared = pair()
+    caches = [(alone.new_cache(1, 20), shared.new_cache(1, 20)) for _ in range(4)]
+    for rows in ([[1, 2], [3], [4, 5, 6], [7]], [[8], [9, 1], [2], [3]], [[4], [5], [6], [7, 7]]):
+        same(
+            alone.forward_rows(rows, [one for one, _ in caches], all_positions=all_positions),
+            shared.forward_rows(rows, [other for _, other in caches], all_positions=all_positions),
+        )
+
+
 def test_a_row_may_be_rolled_back_and_fill_its_cache() -> None:
     alone, shared = pair()
     one, other = alone.new_cache(1, 6), shared.new_cache(1, 6)
