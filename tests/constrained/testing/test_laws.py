@@ -79,7 +79,7 @@ class Broken(Session):
         if self.fault == "crash" and len(self.ids) == 1:
             raise RuntimeError("lost")
         if self.fault == "refuses":
-            mask[1] = len(self.ids) == 3
+            mask[1] = len(self.ids) == 1
         if self.fault == "moody":
             Broken.calls += 1
             mask[1] = Broken.calls % 7 == 0

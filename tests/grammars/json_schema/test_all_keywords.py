@@ -6,7 +6,6 @@ The judge is `jsonschema`. ``CONSTRAINED_EXAMPLES`` says how many schemas each l
 from __future__ import annotations
 
 import itertools
-import os
 from random import Random
 from typing import Any
 
@@ -15,6 +14,7 @@ from hypothesis import HealthCheck, Phase, assume, event, given, seed, settings
 from hypothesis import strategies as st
 from jsonschema.validators import validator_for
 
+from constrained.testing.budget import examples_of
 from constrained.testing.judge import AGREED_FORMATS, JsonschemaJudge, formats_of
 from constrained.testing.strategies.all_keywords import DRAFTS, FORMATS, KEYWORDS, keyword_pairs, keyword_schemas
 from constrained.testing.strategies.instances import FORMAT_TEXTS, json_texts, schema_instances
@@ -24,8 +24,7 @@ from grammars.frontends.json_schema.keywords import TABLES, Draft
 
 from .texts import orders
 
-EXAMPLES = int(os.environ.get("CONSTRAINED_EXAMPLES", "20"))
-laws = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+laws = settings(max_examples=examples_of(), deadline=None, suppress_health_check=list(HealthCheck))
 MOST_ORDERS = 24
 
 
