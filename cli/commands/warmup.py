@@ -12,16 +12,18 @@ __all__ = ["warmup"]
 
 @click.command()
 def warmup() -> None:
-    """Compile the kernels of the grammar engine and of the forward pass, once after an install or upgrade.
+    """Compile the kernels of the grammar engine, the forward pass and the draw, once after an install or upgrade.
 
     Without it, the first command that uses them does this. Machine code is kept on disk.
     """
     import grammars
     from constrained.model import cpu
+    from constrained.processors import warming
 
     for name, is_warm, warm_up in (
         ("the grammar engine", grammars.is_warm, grammars.warm_up),
         ("the forward pass", cpu.is_warm, cpu.warm_up),
+        ("the draw", warming.is_warm, warming.warm_up),
     ):
         _warm(name, is_warm, warm_up)
 
