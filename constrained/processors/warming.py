@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import torch
 
@@ -19,7 +22,7 @@ from grammars.vocabulary import Vocabulary
 
 __all__ = ["is_warm", "warm_up"]
 
-_KERNELS = (
+_KERNELS: tuple[Callable[..., Any], ...] = (
     *(draw._draw_narrow, draw._draw_wide, mask._list_allowed, mask._mask_row, pipeline._is_faulty),
     *(sampling._keep_best, sampling._nucleus, contexts.is_free, green._list_few, green.add_to_green),
     *(tournament._list_words, tournament._play_rounds),
