@@ -4,8 +4,9 @@
 
 Schemas come from `constrained.testing.strategies.schemas`: all keywords of all drafts. Each is walked by two policies
 (see `constrained.testing.walks`), with a roll-back of one token where nothing is allowed; `jsonschema` judges what
-ends. A walk that 400 roll-backs do not help is an unrecovered dead end. The last line is JSON; the exit code is 1 where
-a finished text is not valid or a dead end was not recovered.
+ends. JSON is written in all bounded styles (with ``--whitespace any`` numbers have every spelling, and one that has
+begun long may fit no bound any more). A walk that 400 roll-backs do not help is an unrecovered dead end. The last line
+is JSON; the exit code is 1 where a finished text is not valid or a dead end was not recovered.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from grammars import GrammarError, UnsatisfiableGrammar, UnsupportedSchema, comp
 
 MOST_TOKENS, MOST_ROLL_BACKS = 150, 400
 SCHEMAS_A_ROUND = 200
+STYLES = ["indent=2", "spaced", "compact", "flexible"]
 
 
 def drawn(seed: int) -> list[Any]:
@@ -47,8 +49,8 @@ def drawn(seed: int) -> list[Any]:
     return found
 
 
-def walk(schema: Any, random: Random, counts: Counter[str], faults: list[str]) -> None:
-    """Two walks over the masks of a schema."""
+def walk(schema: Any, styles: list[str], random: Random, counts: Counter[str], faults: list[str]) -> None:
+    """Two walks over the masks of a schema, written in one of the styles."""
     asserted = formats_of(schema) <= AGREED_FORMATS
     try:
         with warnings.catch_warnings():
@@ -56,7 +58,7 @@ def walk(schema: Any, random: Random, counts: Counter[str], faults: list[str]) -
             grammar = compile_json_schema(
                 schema,
                 walking_vocabulary(),
-                whitespace="any",
+                whitespace=random.choice(styles),
                 property_order=random.choice(("any", "schema")),  # type: ignore[arg-type]
                 formats="assert" if asserted else "annotate",
             )
@@ -89,6 +91,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tokens", type=int, default=1_000_000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--whitespace", action="append", help="may be given several times; all bounded ones by default")
     arguments = parser.parse_args()
     counts: Counter[str] = Counter()
     faults: list[str] = []
@@ -96,7 +99,7 @@ def main() -> None:
     while counts["tokens"] < arguments.tokens:
         random = Random(number)
         for schema in drawn(number):
-            walk(schema, random, counts, faults)
+            walk(schema, arguments.whitespace or STYLES, random, counts, faults)
             if counts["tokens"] >= arguments.tokens:
                 break
         number += 1

@@ -10,6 +10,7 @@ import os
 import select
 import subprocess
 import sys
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import IO, Any
@@ -83,8 +84,8 @@ class _Worker:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            text=True,
         )
+        self._unread = b""
 
     @property
     def is_alive(self) -> bool:
@@ -95,7 +96,7 @@ class _Worker:
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         try:
-            self.process.stdin.write(json.dumps(asdict(task)) + "\n")
+            self.process.stdin.write(json.dumps(asdict(task)).encode() + b"\n")
             self.process.stdin.flush()
         except BrokenPipeError:
             return "the process ended before it was asked"
@@ -107,12 +108,17 @@ class _Worker:
     def line(self, seconds: float) -> Any:
         """What the worker says next, or why it says nothing."""
         assert self.process.stdout is not None
-        if not select.select([self.process.stdout], [], [], max(seconds, 0.0))[0]:
-            return f"no answer in {seconds:.0f} s"
-        line = self.process.stdout.readline()
-        if not line:
-            code = self.process.wait()
-            return f"the process ended with {f'signal {-code}' if code < 0 else f'exit code {code}'}"
+        until = time.monotonic() + seconds
+        while b"\n" not in self._unread:  # read by hand: what a file object has buffered is not there to be waited for
+            left = max(until - time.monotonic(), 0.0)
+            if not select.select([self.process.stdout], [], [], left)[0]:
+                return f"no answer in {seconds:.0f} s"
+            read = os.read(self.process.stdout.fileno(), 1 << 16)
+            if not read:
+                code = self.process.wait()
+                return f"the process ended with {f'signal {-code}' if code < 0 else f'exit code {code}'}"
+            self._unread += read
+        line, _, self._unread = self._unread.partition(b"\n")
         return json.loads(line)
 
     def end(self) -> None:
@@ -123,7 +129,7 @@ class _Worker:
                 _close(pipe)
 
 
-def _close(pipe: IO[str]) -> None:
+def _close(pipe: IO[bytes]) -> None:
     try:
         pipe.close()
     except BrokenPipeError:

@@ -192,6 +192,11 @@ def test_a_worker_that_dies_or_hangs_is_a_crash(monkeypatch: pytest.MonkeyPatch)
     assert "process ended" in died.faults[0].got
 
 
+def test_a_worker_that_answers_at_once_is_heard() -> None:
+    tasks = [Task(subject="x", kind="schema", text="false", engine="ours", examples=1, max_seconds=1)] * 20
+    assert [bool(outcome.refused) for outcome in run_isolated(tasks, grace=10)] == [True] * 20
+
+
 def test_a_worker_says_what_is_no_grammar() -> None:
     task = Task(subject="bad.gbnf", kind="gbnf", text="root ::= foo", engine="ours", examples=1)
     with pytest.raises(ValueError, match=r"bad\.gbnf"):
