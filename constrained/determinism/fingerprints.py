@@ -7,7 +7,7 @@ import hashlib
 import importlib.metadata
 import platform
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -42,12 +42,16 @@ def describe_model(model: Model, *, trust_cache: bool = True) -> dict[str, Any]:
     described = {
         "name": model.name,
         "origin": None if origin is None else _describe_origin(origin, model.name),
-        "config": digest_of_value(asdict(model.engine.model.config)),
+        "config": digest_of_value(_plain_config(model.engine.model.config)),
         "weights": _describe_weights(model, trust_cache=trust_cache),
         "vocabulary": model.engine.vocabulary.digest,
     }
     _described[model] = described
     return described
+
+
+def _plain_config(config: Any) -> dict[str, Any]:
+    return asdict(config) if is_dataclass(config) and not isinstance(config, type) else dict(vars(config))
 
 
 def _describe_origin(origin: Origin, name: str) -> dict[str, Any]:
@@ -88,6 +92,8 @@ def _parts_of_files(origin: Origin) -> Iterator[bytes | memoryview]:
 
 
 def _parts_in_memory(model: Any) -> Iterator[bytes | memoryview]:
+    inner = getattr(model, "model", None)  # of a wrapper around a module
+    model = inner if isinstance(inner, torch.nn.Module) else model
     if isinstance(model, torch.nn.Module):
         for name, tensor in sorted(model.state_dict().items()):
             yield from _parts_of_tensor(name, tensor)
