@@ -8,6 +8,7 @@ import importlib.metadata
 import platform
 from collections.abc import Iterator
 from dataclasses import asdict, is_dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -22,12 +23,14 @@ from .canonical import digest_of_bytes, digest_of_value, write_atomically
 
 if TYPE_CHECKING:
     from constrained.api import Model
+    from constrained.model import Tokenizer
     from constrained.model.sources import Origin
 
 __all__ = ["describe_model", "describe_numerics", "describe_software", "describe_tokenizer"]
 
 _PACKAGES = ("constrained", "torch", "numba", "numpy", "tokenizers")
 _DIGEST_LENGTH = 64
+_tokenizer_digests: WeakKeyDictionary[Tokenizer, str] = WeakKeyDictionary()
 _described: WeakKeyDictionary[Model, dict[str, Any]] = WeakKeyDictionary()
 
 
@@ -125,10 +128,17 @@ def describe_tokenizer(model: Model) -> dict[str, Any]:
     """Digests of ``tokenizer.json`` and of the chat template with the tokens that it may name."""
     tokenizer, template = model.tokenizer, model.tokenizer.chat_template
     return {
-        "digest": digest_of_bytes([tokenizer.description.encode()]),
+        "digest": _digest_of_tokenizer(tokenizer),
         "eos_token_ids": list(tokenizer.eos_token_ids),
         "chat_template": None if template is None else digest_of_value([template.source, template.special_tokens]),
     }
+
+
+def _digest_of_tokenizer(tokenizer: Tokenizer) -> str:
+    digest = _tokenizer_digests.get(tokenizer)
+    if digest is None:
+        digest = _tokenizer_digests[tokenizer] = digest_of_bytes([tokenizer.description.encode()])
+    return digest
 
 
 def describe_numerics(model: Model) -> dict[str, Any]:
@@ -146,6 +156,11 @@ def describe_numerics(model: Model) -> dict[str, Any]:
 
 def describe_software() -> dict[str, str]:
     """Versions of what takes part."""
+    return dict(_software())
+
+
+@cache
+def _software() -> dict[str, str]:
     versions = {}
     for package in _PACKAGES:
         try:
