@@ -108,6 +108,8 @@ class _Audit:
         self._ids = self._text(num_tokens)
         self._capacity = 2 * num_tokens
         self.reference = self._digests_by_chunks(1, self._capacity)
+        self._before_last = self._model.new_cache(1, self._capacity)
+        self._model.forward_rows([self._ids[:-1]], [self._before_last])
 
     def _text(self, length: int) -> list[int]:
         ids: list[int] = self._random.integers(3, self._model.vocab_size, length).tolist()
@@ -140,7 +142,7 @@ class _Audit:
             got = self._digests_by_chunks(7, self._capacity, model=model)
         return self._compared("threads", count, got)
 
-    def distinct_outputs(self, *, num_prompts: int = 3, num_tokens: int = 16) -> Iterator[int]:
+    def distinct_outputs(self, *, num_prompts: int = 2, num_tokens: int = 12) -> Iterator[int]:
         """Greedy texts of prompts that are generated beside 0 to 15 others."""
         prompts = [self._text(12) for _ in range(num_prompts)]
         texts: list[set[tuple[int, ...]]] = [set() for _ in prompts]
@@ -187,10 +189,10 @@ class _Audit:
 
     def _last_among(self, size: int, place: int) -> int:
         """Digest of the last logits, the last token fed beside ``size - 1`` other rows, at ``place``."""
-        cache = self._model.new_cache(1, self._capacity)
-        self._model.forward_rows([self._ids[:-1]], [cache])
+        cache = self._before_last
+        cache.truncate(len(self._ids) - 1)
         rows, caches = [self._text(1) for _ in range(size)], [self._model.new_cache(1, 64) for _ in range(size)]
-        with_past = caches[: size // 2]  # the others begin
+        with_past = caches[: min(size // 2, 8)]  # the others begin
         if with_past:
             self._model.forward_rows([self._text(1 + row % 5) for row in range(len(with_past))], with_past)
         rows[place], caches[place] = [self._ids[-1]], cache
