@@ -39,6 +39,13 @@ class TransformersCache:
         """Tokens held."""
         return int(self.inner.get_seq_length())
 
+    @property
+    def num_bytes(self) -> int:
+        """Memory that keys and values take."""
+        layers = getattr(self.inner, "layers", ())  # of releases that have them
+        held = [getattr(layer, name, None) for layer in layers for name in ("keys", "values")]
+        return sum(tensor.numel() * tensor.element_size() for tensor in held if tensor is not None)
+
     def truncate(self, length: int) -> None:
         """Forget what lies beyond ``length`` tokens."""
         if not 0 <= length <= self.length:
