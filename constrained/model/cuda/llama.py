@@ -81,7 +81,7 @@ class CudaLlama(Llama):
         logits: dict[int, Tensor] = {}  # (1, V) of a row, or (T, V)
         if single:
             decoded = self._decode([rows[index][0] for index in single], [caches[index] for index in single])
-            logits = dict(zip(single, decoded.split(1), strict=True))
+            logits = {index: decoded[place : place + 1] for place, index in enumerate(single)}
         for index, (row, cache) in enumerate(zip(rows, caches, strict=True)):
             if index not in logits:
                 logits[index] = super().forward_rows([row], [cache], all_positions=all_positions)
