@@ -64,6 +64,8 @@ def check_source(text: str, what: str = "source") -> None:
     ...
     grammars.errors.SourceError: source: expected a text to take verbatim pieces from, got one of white space only
     """
+    if not isinstance(text, str):
+        raise SourceError(f"{what}: expected a str, got {type(text).__name__}; decode it first")
     if not text.strip():
         got = "one of white space only" if text else "an empty one"
         raise SourceError(f"{what}: expected a text to take verbatim pieces from, got {got}")

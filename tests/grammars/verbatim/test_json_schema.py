@@ -116,6 +116,12 @@ def test_without_a_source_it_is_an_error() -> None:
     assert compiled({"type": "integer"}, None, verbatim="words").matcher().consume_bytes(b"7")
 
 
+def test_a_source_that_is_no_text_is_an_error() -> None:
+    source: Any = b"Kettle"
+    with pytest.raises(SourceError, match="source: expected a str, got bytes; decode it first"):
+        compiled(VENDOR, source)
+
+
 @pytest.mark.parametrize(
     ("source", "message"),
     [
