@@ -105,6 +105,7 @@ def test_masks_are_what_is_consumed(schema: dict[str, Any], whitespace: str) -> 
                 break
 
 
+@pytest.mark.skipif(CHECKED, reason="the vocabulary of the checked mode holds hardly any tokens that are only text")
 @pytest.mark.parametrize(
     ("schema", "text"),
     [
