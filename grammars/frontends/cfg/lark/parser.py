@@ -106,6 +106,9 @@ class _Parser:
         elif match[0] == "%declare":
             remedy = "define the terminal by what it matches"
             fail(f"%declare is not supported: only a lexer in code could match what it declares; {remedy}", text, start)
+        elif match[0] in ("%json", "%regex"):
+            remedy = "write it in the line of its rule, or behind a |"
+            fail(f"{match[0]} is no directive but a part of a rule; {remedy}", text, start)
         else:
             expected = "%ignore, %import, %override or %extend"
             fail(f"unknown directive {match[0]}: expected {expected}; leave it out", text, start)
