@@ -72,7 +72,13 @@ def checked_output_type(
 
 
 def checked_lowering(
-    candidate: Any, *, option: str, whitespace: str | None, reading: Reading, start: str | None
+    candidate: Any,
+    *,
+    option: str,
+    whitespace: str | None,
+    reading: Reading,
+    start: str | None,
+    default_whitespace: str | None = None,
 ) -> tuple[OutputType[Any], IR]:
     """As :func:`checked_output_type`, with the grammar, which is not tried out."""
     from constrained.output_types import DEFAULT_WHITESPACE, json_schema, output_type_from
@@ -86,7 +92,7 @@ def checked_lowering(
         elif reading.given:
             output_type = json_schema(output_type, **reading.given)
         with _warnings_told():
-            return output_type, output_type.lower(whitespace=whitespace or DEFAULT_WHITESPACE)
+            return output_type, output_type.lower(whitespace=whitespace or default_whitespace or DEFAULT_WHITESPACE)
 
 
 @contextmanager

@@ -36,13 +36,21 @@ class GrammarSource:
     """The name of the file that verbatim text is taken from."""
     reading: Reading
 
-    def lower(self) -> IR:
-        """The grammar. Raises a usage error that says all that is wrong with it."""
+    def lower(self, *, default_whitespace: str | None = None) -> IR:
+        """The grammar. Raises a usage error that says all that is wrong with it.
+
+        ``default_whitespace``: the style of JSON where ``--whitespace`` names none.
+        """
         from grammars.ir.verbatim import bind_source
 
         source = None if self.source is None else read_source_text(self.source)
         _, ir = checked_lowering(
-            self.candidate, option=self.option, whitespace=self.whitespace, reading=self.reading, start=self.start
+            self.candidate,
+            option=self.option,
+            whitespace=self.whitespace,
+            reading=self.reading,
+            start=self.start,
+            default_whitespace=default_whitespace,
         )
         with usage_errors(self.candidate, self.option):
             return bind_source(ir, source)
@@ -66,7 +74,9 @@ def grammar_options(command: Command) -> Command:
         click.option(
             "--source", type=NameParam(), metavar="FILE", help="The text that verbatim strings are taken from."
         ),
-        click.option("--whitespace", type=WhitespaceParam(), help="How JSON is written. Default: indent=2."),
+        click.option(
+            "--whitespace", type=WhitespaceParam(), help="How JSON is written. Default: indent=2; to check: any."
+        ),
         grammar_text_options,
         click.option(
             "--schema",

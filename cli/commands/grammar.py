@@ -46,7 +46,7 @@ def check(arguments: tuple[str, ...], **options: Any) -> None:
     source, (argument,) = read_source(arguments, options, more=1)
     with stdout_to_stderr():
         text = read_text(argument)
-        found = standing(compile_for_bytes(_warm(source.lower())), text)
+        found = standing(compile_for_bytes(_warm(source.lower(default_whitespace="any"))), text)
     if found.is_accepted:
         click.echo("accepted")
         return

@@ -40,7 +40,12 @@ CHECKS = [
     (["--regex", "é{2}x", "éa"], 1, "dead at 1:2: expected a character beyond ASCII\néa\n ^\n"),
     (["--regex", "abc|abd|b", "x"], 1, 'dead at 1:1: expected "ab" or "b"\nx\n^\n'),
     (["--schema", '{"const": {"a": 1}}', "--whitespace", "compact", '{"a":1}'], 0, "accepted\n"),
-    (["--schema", '{"const": {"a": 1}}', "{"], 1, 'incomplete: expected "\\n  \\"a\\": 1\\n}"\n{\n ^\n'),
+    (
+        ["--schema", '{"const": {"a": 1}}', "--whitespace", "indent=2", "{"],
+        1,
+        'incomplete: expected "\\n  \\"a\\": 1\\n}"\n{\n ^\n',
+    ),
+    (["--schema", '{"properties": {"a": {"type": "integer"}}}', ' { "a":\n1}'], 0, "accepted\n"),
     (["--regex", "a", ""], 1, 'incomplete: expected "a"\n\n^\n'),
 ]
 
