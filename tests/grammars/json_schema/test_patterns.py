@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grammars.errors import UnsatisfiableGrammar, UnsupportedSchema
-from grammars.frontends.json_schema import strings
 
 from .texts import language
 
@@ -85,12 +84,3 @@ def test_what_is_no_pattern_is_refused_by_name(pattern: str) -> None:
         language({"properties": {"a": {"type": "string", "pattern": pattern}}})
     assert [(problem.pointer, problem.keyword) for problem in caught.value.problems] == [("/properties/a", "pattern")]
     assert language({"type": "integer", "pattern": pattern}).takes_value(5)
-
-
-@pytest.mark.parametrize(("least", "most"), [(0, 17), (0, 20), (13, 33), (16, 34), (5, 50)])
-def test_long_strings_are_counted_by_blocks(monkeypatch: pytest.MonkeyPatch, least: int, most: int) -> None:
-    monkeypatch.setattr(strings, "_BLOCK", 4)
-    taken = language({"type": "string", "minLength": least, "maxLength": most})
-    assert [count for count in range(60) if taken.takes_value("é" * count)] == list(range(least, most + 1))
-    monkeypatch.undo()
-    assert len(language({"type": "string", "maxLength": 1_000_000}).ir.nodes) < 1_000
