@@ -43,6 +43,6 @@ def why_cut_off(result: GenerationResult, model: Model) -> str:
             "with a longer context"
         )
     return (
-        f"cut off after {written} tokens, before the output was whole; raise --max-tokens, or bound what may be long "
-        "(maxLength, maxItems)"
+        f"cut off after {written} tokens, before the output was whole; raise --max-tokens, close it in time "
+        "(--on-budget close), or bound what may be long (maxLength, maxItems; in a grammar, repeats)"
     )

@@ -236,12 +236,15 @@ def read_config(source: str | Path | None, *, progress: Callable[[str], None] = 
     """
     from .model.embedded import default_model_folder
     from .model.gguf_file import GGUFFile
+    from .model.sources import is_hub_id, no_such_model
 
     path = default_model_folder(progress=progress) if source is None else Path(source).expanduser()
     if path.is_dir():
         return LlamaConfig.from_file(path / "config.json")
     if path.is_file():
         return GGUFFile(path).config
+    if not is_hub_id(str(source)):
+        raise no_such_model(str(source))
     import huggingface_hub  # slow to import
 
     try:

@@ -10,11 +10,14 @@ from __future__ import annotations
 import sys
 from typing import Literal
 
+import torch
 from pydantic import BaseModel
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from constrained.integrations.transformers import GrammarProcessor
 from constrained.model.embedded import default_model_folder
+
+torch.set_num_threads(1)  # more are slower for a small model, and where others use the cores
 
 
 class Review(BaseModel):

@@ -160,7 +160,7 @@ def _tasks(
     try:
         from constrained.testing.isolation import Task
     except ImportError as error:
-        fail(f"{error}; pip install 'constrained[testing]'", exit_code=2)
+        fail(f"{error}; it comes with the extra 'testing': in a checkout, pip install -e '.[testing]'", exit_code=2)
     return [
         Task(
             subject=name,

@@ -10,6 +10,7 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from constrained.bad_words import without_bad_words
@@ -108,7 +109,7 @@ class Replay:
 
 
 def replay(
-    record: RunRecord,
+    record: RunRecord | str | Path,
     model: Model,
     *,
     output_type: Any = None,
@@ -116,7 +117,7 @@ def replay(
     mode: ReplayMode = "auto",
     processors: Sequence[LogitsProcessor] = (),
 ) -> Replay:
-    """Run a record again with ``model``, and with another output type or seed where they are given.
+    """Run a record, or the one in a file, again with ``model``, with another output type or seed where they are given.
 
     Raises :class:`~constrained.errors.RecordRefused` for what cannot be compared: another vocabulary, an output type
     that the record does not hold, ``processors`` of the caller's own that are not passed, a missing watermark key;
@@ -129,9 +130,11 @@ def replay(
     >>> model = Model(LoadedModel(CpuLlama.from_llama(tiny_llama()), tiny_tokenizer(), "tiny"))
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "run.json"
     >>> result = model.generate("Tea?", int, temperature=1.0, seed=1, record=path)
-    >>> replay(RunRecord.from_file(path), model).exit_code
-    0
+    >>> replay(path, model).exit_code, replay(RunRecord.from_file(path), model).exit_code
+    (0, 0)
     """
+    if not isinstance(record, RunRecord):
+        record = RunRecord.from_file(record)
     run = _Run(record, model, output_type=output_type, seed=seed, processors=processors)
     is_invariant = getattr(model.engine.model, "numerics", "native") == "invariant"
     if mode == "verify" and not is_invariant:

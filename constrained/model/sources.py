@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeGuard
 
 from constrained.errors import ModelUnavailable, UnsupportedModel
 from constrained.model.config import LlamaConfig, end_token_ids
@@ -85,10 +85,20 @@ def load_model(
         return _load_folder(path, str(source), runtime, report, Origin("folder", path.resolve()))
     if path.is_file():
         return _load_gguf(path, str(source), runtime, report)
-    if isinstance(source, str) and _HUB_ID.fullmatch(source):
+    if is_hub_id(source):
         folder = fetch_from_hub(source, report)
         return _load_folder(folder, source, runtime, report, Origin("hub", folder, revision=folder.name))
-    raise ModelUnavailable(
+    raise no_such_model(source)
+
+
+def is_hub_id(source: str | Path) -> TypeGuard[str]:
+    """Whether a model's name has the form of a hub id: owner/name, perhaps @ and a revision."""
+    return isinstance(source, str) and _HUB_ID.fullmatch(source) is not None
+
+
+def no_such_model(source: str | Path) -> ModelUnavailable:
+    """The error for a name that is no model's."""
+    return ModelUnavailable(
         f"model {str(source)!r}: no such folder or file, and not a hub id of the form owner/name; expected a folder "
         "with safetensors, a .gguf file, a hub id, or nothing for the default model"
     )

@@ -93,9 +93,15 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
 
 @pytest.fixture(scope="session")
 def constrained_model() -> Model:
-    """A tiny Llama with random weights that are always the same, and a tokenizer, behind the API."""
+    """A tiny Llama with random weights that are always the same, and a tokenizer, behind the API.
+
+    On one thread unless ``OMP_NUM_THREADS`` says more, as models that :func:`constrained.load` gives.
+    """
+    from constrained.api import set_threads
+
     from .tiny import tiny_model
 
+    set_threads(None)
     return tiny_model()
 
 

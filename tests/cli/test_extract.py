@@ -184,7 +184,7 @@ def test_an_output_that_is_cut_off_is_a_failure_and_not_a_line(extract: Any) -> 
     assert result.exit_code == 1
     assert result.stdout == ""
     assert "one.txt: cut off after 6 tokens" in result.stderr
-    assert "raise --max-tokens, or bound what may be long" in result.stderr
+    assert "raise --max-tokens, close it in time (--on-budget close), or bound what may be long" in result.stderr
 
 
 def test_an_output_that_the_context_cuts_off_is_told_so(extract: Any, folder: Path) -> None:

@@ -41,5 +41,7 @@ def engine_of(name: str, vocabulary: Vocabulary) -> Engine:
     try:
         engine: Engine = made(vocabulary)
     except ImportError as error:
-        raise ImportError(f"engine {name}: {error}; pip install 'constrained[peers]'") from error
+        raise ImportError(
+            f"engine {name}: {error}; it comes with the extra 'peers': in a checkout, pip install -e '.[peers]'"
+        ) from error
     return engine
