@@ -48,7 +48,7 @@ def audit_all(
     progress: Callable[[str], None] | None = None,
 ) -> Audit:
     """Load a model, as :func:`constrained.load` does, on the CPU, and try it."""
-    say = progress if progress is not None else _say_nothing
+    say = progress or (lambda _line: None)
     loaded = load_model(source, device="cpu", weights=weights, numerics="invariant", progress=progress)
     config: LlamaConfig = loaded.model.config
     say("trying torch's operations")
@@ -63,10 +63,6 @@ def audit_all(
     checkpoint = GGUFFile(path) if loaded.origin.kind == "gguf" else SafetensorsFolder(path)
     native = build_model(config, checkpoint, device=torch.device("cpu"), dtype=dtype)
     return Audit(operations, invariant, _tried(loaded, native, threads, num_tokens))
-
-
-def _say_nothing(_line: str) -> None:
-    pass
 
 
 def _tried(loaded: LoadedModel, model: Any, threads: Sequence[int], num_tokens: int) -> ModelAudit:

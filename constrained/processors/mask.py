@@ -16,6 +16,7 @@ from torch import Tensor
 
 from constrained.processors import device
 from constrained.processors.context import Stage, StepContext
+from constrained.token_bitmasks import list_allowed
 from grammars.jit import kernel
 
 __all__ = ["GrammarMask", "allowed_token_ids", "apply_token_bitmask", "bitmask_of"]
@@ -50,24 +51,6 @@ def _mask_row(logits: NDArray[np.float32], words: NDArray[np.int32], out: NDArra
         out[column] = logits[column] if (word >> np.int32(column & 31)) & np.int32(1) else forbidden
 
 
-@kernel
-def _list_allowed(words: NDArray[np.int32], size: int, out: NDArray[np.int64]) -> int:
-    """Write the allowed ids below ``size``, ascending, to ``out`` and return how many; -1 if they do not fit."""
-    count = 0
-    for index in range(words.shape[0]):
-        word = words[index]
-        if word == np.int32(0):
-            continue
-        start = 32 * index
-        for bit in range(min(32, size - start)):
-            if (word >> np.int32(bit)) & np.int32(1):
-                if count == out.shape[0]:
-                    return -1
-                out[count] = start + bit
-                count += 1
-    return count
-
-
 def allowed_token_ids(words: NDArray[np.int32], vocab_size: int, *, limit: int) -> NDArray[np.int64] | None:
     """The allowed ids of one row (ceil(V / 32),), ascending; ``None`` if there are more than ``limit``.
 
@@ -75,7 +58,7 @@ def allowed_token_ids(words: NDArray[np.int32], vocab_size: int, *, limit: int) 
     array([ 0,  2, 32])
     """
     ids = np.empty(min(limit, vocab_size), np.int64)
-    count = _list_allowed(words, vocab_size, ids)
+    count = list_allowed(words, vocab_size, ids)
     return None if count < 0 else ids[:count]
 
 

@@ -13,6 +13,7 @@ from constrained.processors.context import StepContext
 from constrained.processors.pipeline import standard_pipeline
 from constrained.processors.record import RowRecord
 from constrained.sampling_config import SamplingConfig
+from constrained.token_bitmasks import list_allowed
 from constrained.watermark import contexts, green, tournament
 from constrained.watermark.config import WatermarkConfig
 from constrained.watermark.contexts import Marker
@@ -23,8 +24,8 @@ from grammars.vocabulary import Vocabulary
 __all__ = ["is_warm", "warm_up"]
 
 _KERNELS: tuple[Callable[..., Any], ...] = (
-    *(draw._draw_narrow, draw._draw_wide, mask._list_allowed, mask._mask_row, pipeline._is_faulty),
-    *(sampling._keep_best, sampling._nucleus, contexts.is_free, green._list_few, green.add_to_green),
+    *(draw._draw_narrow, draw._draw_wide, list_allowed, mask._mask_row, pipeline._is_faulty),
+    *(sampling._keep_best, sampling._nucleus, contexts.is_free, green.add_to_green),
     *(tournament._list_words, tournament._play_rounds),
 )
 _SIZE = 2 * mask.NARROW

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from constrained.philox import philox_blocks, philox_word
+from constrained.token_bitmasks import list_allowed
 from grammars.jit import kernel
 from grammars.vocabulary import Vocabulary
 
@@ -38,7 +39,7 @@ def few_allowed(words: NDArray[np.int32], vocabulary: Vocabulary) -> NDArray[np.
     Ids that end a generation are no part of it: a text does not show which of them ended it.
     """
     ids = np.empty(SMALL + len(vocabulary.eos_token_ids), np.int64)
-    count = _list_few(words, vocabulary.size, ids)
+    count = list_allowed(words, vocabulary.size, ids)
     if count < 0:
         return None
     allowed = ids[:count]
@@ -46,24 +47,6 @@ def few_allowed(words: NDArray[np.int32], vocabulary: Vocabulary) -> NDArray[np.
     if any(token_id in ends for token_id in allowed.tolist()):
         allowed = np.array([token_id for token_id in allowed.tolist() if token_id not in ends], np.int64)
     return allowed if len(allowed) <= SMALL else None
-
-
-@kernel
-def _list_few(words: NDArray[np.int32], size: int, ids: NDArray[np.int64]) -> int:
-    """Write the allowed ids below ``size``, ascending, to ``ids`` and return how many; -1 if they do not fit."""
-    count = 0
-    for index in range(words.shape[0]):
-        word = words[index]
-        if word == np.int32(0):
-            continue
-        start = 32 * index
-        for bit in range(min(32, size - start)):
-            if (word >> np.int32(bit)) & np.int32(1):
-                if count == ids.shape[0]:
-                    return -1
-                ids[count] = start + bit
-                count += 1
-    return count
 
 
 def green_of_few(token_ids: NDArray[np.int64], key: NDArray[np.uint64], gamma: float) -> NDArray[np.bool_]:
